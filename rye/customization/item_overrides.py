@@ -26,9 +26,7 @@ from rye.errors import RyeError
 from rye.items.identity import Reference, is_id
 from rye.items.kinds import KINDS
 from rye.limits import CONTENT
-from rye.project.layout import Project
-from rye.project.spaces import Entry, find
-from rye.storage.home import Home
+from rye.project.spaces import Entry, Spaces
 from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic
 from rye.text.lazy import lazy_module
@@ -114,14 +112,11 @@ def ids_of(entry: Entry) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def means(home: Home, identifier: str, entry: Entry, project: Project | None, namespace: str | None) -> bool:
+def means(spaces: Spaces, identifier: str, entry: Entry) -> bool:
     """Whether an id in a file name means this item: its qualified id does; its local id does if a lookup finds this item."""
     if identifier == entry.id:
         return True
-    try:
-        return find(home, Reference(identifier, entry.location.kind), project, namespace).path == entry.path
-    except RyeError:
-        return False
+    return [one.path for one in spaces.matching(Reference(identifier, entry.location.kind))] == [entry.path]
 
 
 def paths_for(
@@ -211,13 +206,6 @@ _NO_MAIN_FILE = ".none"
 """No file in the folder is an item's own. Hidden names are left out in any case."""
 
 
-def entry_sources(
-    home: Home, places: Places, entry: Entry, project: Project | None, namespace: str | None
-) -> tuple[OverrideSource, ...]:
+def entry_sources(places: Places, entry: Entry, spaces: Spaces) -> tuple[OverrideSource, ...]:
     """Like :func:`sources`, for an item in a space."""
-    return sources(
-        places,
-        entry.location.kind,
-        ids_of(entry),
-        lambda identifier: means(home, identifier, entry, project, namespace),
-    )
+    return sources(places, entry.location.kind, ids_of(entry), lambda identifier: means(spaces, identifier, entry))

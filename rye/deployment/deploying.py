@@ -36,6 +36,7 @@ from rye.installation import git_attributes
 from rye.installation.transaction import Change, Round, TransactionError, exclusive
 from rye.project.context import load_manifest
 from rye.project.layout import Project, is_in_checkout
+from rye.project.spaces import Spaces
 from rye.text.lazy import lazy_module
 from rye.verified.memory import stored_basis
 from rye.workspace.context import Context
@@ -332,7 +333,8 @@ def _recall_later(context: Context, root: Project, request: DeployRequest, plan:
     if words is None or read is None or done.refused or not done.targets:
         return
     rows = included(read.lock, read.manifest)
-    if any(row.kind == "formula" for row in rows) or any(own_entries(context, read.project, read.manifest, read.lock)):
+    spaces = Spaces(context.home, read.project, read.manifest.namespace)
+    if any(row.kind == "formula" for row in rows) or any(own_entries(read.manifest, read.lock, spaces)):
         return
     left = tuple(replace(change, change="unchanged") for change in done.changes if change.change != "remove")
     after = replace(done, changes=left, kept=(), recorded=())

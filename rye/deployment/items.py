@@ -13,6 +13,7 @@ from hashlib import sha256
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.agreement import Agreement
 from rye.customization.effective_files import Tree
 from rye.customization.overlay_files import in_force
 from rye.customization.places import Places
@@ -139,8 +140,11 @@ def _original(row: LockedItem) -> str | None:
     return posixpath.normpath(f"{row.source.path}/{row.source.place}")
 
 
-def deployable(context: Context, source: DeployedSource, places: Places, *, asked: bool) -> DeployableItem:
-    """Return the value for one item. ``places``: the folders of the customizations to apply.
+def deployable(
+    context: Context, source: DeployedSource, places: Places, agreed: Agreement, *, asked: bool
+) -> DeployableItem:
+    """Return the value for one item. ``places``: the folders of the customizations to apply. ``agreed``: what this user agreed to
+    in the project.
 
     Raises RyeError for an item that does not parse, and for invalid customizations.
     """
@@ -152,7 +156,7 @@ def deployable(context: Context, source: DeployedSource, places: Places, *, aske
     overrides = [file.source for file in (found.result.files if found.result is not None else ()) if not file.refused]
     for one in overrides:
         if one.level == "project":
-            require_used(context, found, "override", one.shown, one.evidence)
+            require_used(context, found, "override", one.shown, one.evidence, agreed)
     changed = [one.evidence for one in overrides]
     body, arguments = text, tuple[Argument, ...]()
     match value:
@@ -160,14 +164,14 @@ def deployable(context: Context, source: DeployedSource, places: Places, *, aske
             body = value.system_prompt
         case Role():
             told = directives_of(places, found.item.location.local_id)
-            require_directives(context, found, told)
+            require_directives(context, found, told, agreed)
             if told.text:
                 changed.append(told.render().encode())
                 body = f"{text.rstrip()}\n\n{told.render()}\n"
         case Directive():
             body, arguments = _directive(value, is_agent=_executes(found.item.reading.metadata))
         case Formula():
-            body, arguments, overlay = _formula(context, found, places)
+            body, arguments, overlay = _formula(context, found, places, agreed)
             changed += [overlay.encode()] if overlay else []
         case Knowledge():
             body = value.body
@@ -217,7 +221,9 @@ def _directive(value: Directive, *, is_agent: bool) -> tuple[str, tuple[Argument
     return render(source, {**values, **_stand_ins(open_inputs, is_agent=is_agent)}), tuple(open_inputs)
 
 
-def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[str, tuple[Argument, ...], str | None]:
+def _formula(
+    context: Context, found: EffectiveItem, places: Places, agreed: Agreement
+) -> tuple[str, tuple[Argument, ...], str | None]:
     """Return the steps with placeholders for the variables, those variables, and the text of the overlay in force.
 
     Raises RyeError if a formula that it inherits from must not be deployed.
@@ -226,7 +232,7 @@ def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[st
     if resolved.type != "workflow":
         return "", (), None
     force = in_force(places, found.item.location.name)
-    require_overlay(context, found, force)
+    require_overlay(context, found, force, agreed)
     resolved = apply_in_force(force, resolved).formula
     open_vars = [Argument(var.name, var.description) for var in resolved.vars if var.default is None and var.required]
     filled, _ = substitute(resolved, dict(_stand_ins(open_vars)))

@@ -38,9 +38,11 @@ from rye.project.layout import Project, read_project_file
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import item_path, read_lock
 from rye.project.manifest import Manifest
+from rye.project.spaces import Spaces
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.context import Context
 from rye.workspace.items.installed_items import installed_item, require_installed
+from rye.workspace.trusting.acceptance import agreement
 
 _NOT_INSTALLED = frozenset(("modified-item", "not-installed"))
 """Errors about the whole project: the disk does not match rye.lock."""
@@ -183,17 +185,20 @@ def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[Loc
     signed = require_installed(context, read.project, rows, read.present)
     unapproved = unapproved_items(context, rows, signed, read.manifest)
     asked = asked_for(read.lock, read.manifest)
+    spaces, agreed = Spaces(context.home, read.project, read.manifest.namespace), agreement(context, read.project)
     items: list[DeployableItem] = []
     broken: list[tuple[Identity, RyeError]] = []
     for row in rows:
         try:
-            installed = installed_item(context, read.project, row, read.manifest, places)
-            items.append(deployable(context, of_installed(installed), places, asked=row.identity in asked))
+            installed = installed_item(context, read.project, row, read.manifest, places, spaces)
+            items.append(deployable(context, of_installed(installed), places, agreed, asked=row.identity in asked))
         except RyeError as error:
             if error.code in _NOT_INSTALLED:
                 raise
             broken.append((row.identity, error))
-    mine = own_items(context, read.project, read.manifest, read.lock, places) if own else OwnItems((), (), ())
+    mine = OwnItems((), (), ())
+    if own:
+        mine = own_items(context, read.project, read.manifest, read.lock, places, spaces, agreed)
     items += mine.items
     broken += mine.broken
     left_out = frozenset(personal(every.only("user"), items)) if scope == "project" else frozenset[str]()

@@ -24,7 +24,7 @@ from rye.limits import USAGE
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
 from rye.project.lock_file import Locks
-from rye.project.spaces import entries_of
+from rye.project.spaces import Spaces
 from rye.runtime.finished_runs import OwnLogs
 from rye.runtime.usage import Carried, Usage, Use, counted, moment, report, uses_of
 from rye.storage.safe_files import open_regular
@@ -67,11 +67,12 @@ def usage(context: Context, days: int, programs: Iterable[str] = ()) -> UsageAns
 def _here(context: Context, project: Project) -> Iterator[Carried]:
     """The project's own and installed items."""
     manifest, locks = load_manifest(project), Locks()
+    spaces = Spaces(context.home, project, manifest.namespace)
     for space in ("project", "installed"):
-        for entry in entries_of(context.home, space, project, manifest.namespace):
+        for entry in spaces.entries_of(space):
             item = f"{entry.location.kind}:{entry.id}"
             try:
-                found = effective_entry(context, entry, project, manifest, locks)
+                found = effective_entry(context, entry, project, manifest, locks, spaces=spaces)
             except RyeError:
                 yield Carried(item, None, space, None, None)
                 continue

@@ -109,19 +109,67 @@ def root_of(home: Home, entry: Entry) -> Path | None:
     return {"user": home.user_space, "system": home.system_space}.get(entry.space)
 
 
-def find(home: Home, reference: Reference, project: Project | None, namespace: str | None) -> Entry:
-    """The one item that the reference names. Raises RyeError ``no-such-item`` or ``ambiguous``, with the candidates."""
-    known: list[Entry] = []
-    for _, present in entries(home, project, namespace):
-        for match in (_is_id, _is_bare_name):
-            hits = [entry for entry in present if _of_kind(entry, reference.kind) and match(entry, reference.id)]
-            exact = [entry for entry in hits if entry.id == reference.id]
-            if len(hits) == 1 or len(exact) == 1:
-                return (exact or hits)[0]
+class Spaces:
+    """The spaces around a caller that looks up many items of one moment: each is listed once."""
+
+    def __init__(self, home: Home, project: Project | None, namespace: str | None) -> None:
+        """``namespace``: the project's own."""
+        self.home, self.project, self.namespace = home, project, namespace
+        self._listed: dict[str, _Listed] = {}
+
+    def entries_of(self, space: str) -> list[Entry]:
+        """The items of one space."""
+        return self._space(space).entries
+
+    def matching(self, reference: Reference) -> list[Entry]:
+        """The items that the reference names: one, several if it is ambiguous, or none."""
+        for space in SPACES:
+            hits = self._space(space).matching(reference)
             if hits:
-                raise _ambiguous(reference, hits)
-        known.extend(present)
-    raise _missing(reference, known)
+                return hits
+        return []
+
+    def find(self, reference: Reference) -> Entry:
+        """The one item that the reference names. Raises RyeError ``no-such-item`` or ``ambiguous``, with the candidates."""
+        hits = self.matching(reference)
+        if len(hits) == 1:
+            return hits[0]
+        if hits:
+            raise _ambiguous(reference, hits)
+        raise _missing(reference, [entry for space in SPACES for entry in self.entries_of(space)])
+
+    def _space(self, space: str) -> _Listed:
+        if space not in self._listed:
+            self._listed[space] = _Listed(entries_of(self.home, space, self.project, self.namespace))
+        return self._listed[space]
+
+
+class _Listed:
+    """The items of one space, by what a reference can call them."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries = entries
+        self._ids: dict[str, list[Entry]] = {}
+        self._names: dict[str, list[Entry]] = {}
+        for entry in entries:
+            for key in dict.fromkeys((lookup_key(entry.id), lookup_key(entry.location.local_id))):
+                self._ids.setdefault(key, []).append(entry)
+            self._names.setdefault(lookup_key(entry.location.name), []).append(entry)
+
+    def matching(self, reference: Reference) -> list[Entry]:
+        """Those with this id, else those with this bare name; only the one whose id is written just so, if there is one."""
+        wanted = lookup_key(reference.id)
+        for named in (self._ids, self._names if "/" not in wanted else {}):
+            hits = [entry for entry in named.get(wanted, ()) if _of_kind(entry, reference.kind)]
+            exact = [entry for entry in hits if entry.id == reference.id]
+            if hits:
+                return exact if len(exact) == 1 else hits
+        return []
+
+
+def find(home: Home, reference: Reference, project: Project | None, namespace: str | None) -> Entry:
+    """The one item that the reference names, as the spaces are now. Raises like :meth:`Spaces.find`."""
+    return Spaces(home, project, namespace).find(reference)
 
 
 def _of_kind(entry: Entry, kind: str | None) -> bool:
@@ -131,10 +179,6 @@ def _of_kind(entry: Entry, kind: str | None) -> bool:
 def _is_id(entry: Entry, identifier: str) -> bool:
     wanted = lookup_key(identifier)
     return wanted in (lookup_key(entry.id), lookup_key(entry.location.local_id))
-
-
-def _is_bare_name(entry: Entry, identifier: str) -> bool:
-    return "/" not in identifier and lookup_key(entry.location.name) == lookup_key(identifier)
 
 
 def _ambiguous(reference: Reference, hits: Sequence[Entry]) -> RyeError:

@@ -30,7 +30,7 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import Locks
 from rye.project.manifest import Manifest
-from rye.project.spaces import Entry, entries, find
+from rye.project.spaces import Entry, Spaces, entries, find
 from rye.registry.store.seen_advisories import SeenAdvisories
 from rye.registry.trust.records import advisory_hint, advisory_words, concerns
 from rye.rendering.inputs import resolve
@@ -112,8 +112,13 @@ class ProjectItems:
 
     def read(self, kind: str, item_id: str, version: str | None = None, *, runs: bool) -> UsableItem:
         """Read and check an item; with ``runs``, one that will be executed. Raises RyeError."""
-        entry = self._entry(kind, item_id)
-        found = self._checked(entry)
+        return self._read(self._entry(kind, item_id), version, runs=runs)
+
+    def _read(
+        self, entry: Entry, version: str | None = None, *, runs: bool, spaces: Spaces | None = None
+    ) -> UsableItem:
+        kind = entry.location.kind
+        found = self._checked(entry, spaces)
         require_agreed(self.context, found, manifest=self._manifest)
         signer, log, registry, publisher = None, None, None, ""
         if found.installed is not None:
@@ -161,11 +166,11 @@ class ProjectItems:
             needs=value.needs if isinstance(value, Tool) else NOTHING,
         )
 
-    def _checked(self, entry: Entry) -> EffectiveItem:
+    def _checked(self, entry: Entry, spaces: Spaces | None = None) -> EffectiveItem:
         """Return the item with its overrides, checked against the current rye.lock. A row that this user's Rye never
         verified is verified now, unless offline."""
         try:
-            return effective_entry(self.context, entry, self.project, self._manifest, self._locks)
+            return effective_entry(self.context, entry, self.project, self._manifest, self._locks, spaces=spaces)
         except RyeError as error:
             if error.code != "unverified-item" or self.context.offline:
                 raise
@@ -238,9 +243,11 @@ class ProjectItems:
     def search(self, kind: str, query: str) -> Sequence[SearchRow]:
         """Return the usable items of a kind that match the query, best match first; an empty query matches all."""
         usable = []
-        for entry in self.listed(kind):
+        listed = self.listed(kind)
+        spaces = Spaces(self.context.home, self.project, self._manifest.namespace)
+        for entry in listed:
             try:
-                item = self.read(kind, entry.id, runs=False)
+                item = self._read(entry, runs=False, spaces=spaces)
             except RyeError:  # do not offer items that cannot be used
                 continue
             usable.append(item)

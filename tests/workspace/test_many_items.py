@@ -1,4 +1,6 @@
-"""What commands cost in a project of many items: the lock is read as often as for few, and each file is hashed as often."""
+"""What commands cost in a project of many items, each with an override of the project and one of the user: what is about all
+items is read as often as for few, and each file is hashed as often.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,34 @@ from typing import Any
 
 import pytest
 
-from rye.project import lock_file
+from rye.consent.memory import Memory
+from rye.project import lock_file, spaces
+from rye.signing.trust_store import TrustStore
 from rye.verified import on_disk
 from tests.scenes.person import Person
 
 FEW, MANY = 3, 12
 SKILL = "---\nname: {name}\ndescription: Does work {name}. Use when it is asked for.\n---\n# {name}\n\nRun `run.py`.\n"
+OVERRIDE = """---
+agent: "{name}"
+base-version: "1.0.0"
+last-reviewed: "2026-01-02"
+---
+
+<!-- DIRECTIVE: append
+target: # {name}
+reason: The house's way
+-->
+As {who} wants it.
+<!-- END DIRECTIVE -->
+"""
+READ_ONCE: tuple[tuple[Any, str], ...] = (
+    (lock_file, "parse_lock"),
+    (spaces, "_entries"),
+    (Memory, "_read"),
+    (TrustStore, "entries"),
+)
+"""What reads rye.lock, lists a space, reads what the user agreed to in the project, and whom the user trusts."""
 COMMANDS = {
     "audit": ["audit", "--offline"],
     "ci": ["ci"],
@@ -26,6 +50,7 @@ COMMANDS = {
     "json": ["list", "--json"],
     "outdated": ["outdated"],
     "override": ["override", "list"],
+    "overrides": ["override", "check"],
     "permissions": ["permissions", "show", "team/s1"],
     "sbom": ["sbom"],
     "sign": ["sign"],
@@ -46,6 +71,14 @@ EXPECTED = {"verify": 1}
 """The exit status, if it is not 0: nobody signed what is in the folder."""
 
 
+def override(made: Person, name: str) -> None:
+    """An override of the item in the project, and one of the user's own, both named by the item's short name."""
+    for who, folder in (("the project", made.path(".ai")), ("the user", made.folders.user_space)):
+        file = folder / f"overrides/{name}.overrides.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(OVERRIDE.format(name=name, who=who))
+
+
 def project(folder: Path, number: int) -> Person:
     """A project with so many skills of a folder, each with a file attached."""
     made = Person(folder, "shop")
@@ -56,6 +89,9 @@ def project(folder: Path, number: int) -> Person:
     made.ok("keys", "generate")
     made.ok("sign")
     made.ok("add", "../kit", "--all", "--as", "team", "-y")
+    for each in range(number):
+        override(made, f"s{each}")
+        override(made, f"own-{each}")
     made.accepts()
     return made
 
@@ -67,23 +103,24 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> tuple[Person, Person]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_reads_the_lock_as_often_for_many_items_and_each_file_as_often(
+def test_a_command_reads_what_is_about_all_items_as_often_for_many_and_each_file_as_often(
     projects: tuple[Person, Person], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     calls: Counter[str] = Counter()
-    for module, function in ((lock_file, "parse_lock"), (on_disk, "read_present")):
-        real = getattr(module, function)
+    for owner, function in (*READ_ONCE, (on_disk, "read_present")):
+        real = getattr(owner, function)
 
         def counted(*given: Any, _name: str = function, _real: Any = real) -> Any:
             calls[_name] += 1
             return _real(*given)
 
-        monkeypatch.setattr(module, function, counted)
+        given_itself = isinstance(owner, type) and isinstance(vars(owner)[function], staticmethod)
+        monkeypatch.setattr(owner, function, staticmethod(counted) if given_itself else counted)
     seen = []
     for person in projects:
         calls.clear()
         assert person.run(*COMMANDS[name]).code == EXPECTED.get(name, 0)
-        seen.append((calls["parse_lock"], calls["read_present"]))
-    (locks, hashes), (more_locks, more_hashes) = seen
-    assert locks == more_locks
-    assert more_hashes * FEW <= hashes * MANY
+        seen.append(calls.copy())
+    few, many = seen
+    assert many.pop("read_present", 0) * FEW <= few.pop("read_present", 0) * MANY
+    assert many == few

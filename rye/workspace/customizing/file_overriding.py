@@ -131,7 +131,7 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
         raise RyeError("no-project", "This folder has no project.", "--user writes the override to your own space.")
 
     def meant(identifier: str) -> bool:
-        return means(item.home, identifier, item.entry, item.project, item.namespace)
+        return means(item.spaces, identifier, item.entry)
 
     ids = [identifier for identifier in ids_of(item.entry) if is_id(identifier)]
     present = file_paths_for(folder, item.kind, ids, meant)

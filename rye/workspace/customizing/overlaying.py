@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rye.consent.agreement import Agreement
 from rye.customization import overlay_health
 from rye.customization.overlay_files import InForce, in_force, malformed_overlay
 from rye.customization.overlay_health import Health
@@ -73,12 +74,12 @@ def overlay_of(context: Context, found: EffectiveItem, places: Places) -> InForc
     return in_force(places if is_placed or places.layout != "rye" else places.only("user"), name)
 
 
-def require_overlay(context: Context, found: EffectiveItem, force: InForce) -> None:
-    """Require that this user agreed to the overlay that is about to be applied, if it is the project's. Raises RyeError
-    ``project-not-accepted``."""
+def require_overlay(context: Context, found: EffectiveItem, force: InForce, agreed: Agreement | None = None) -> None:
+    """Require that this user agreed to the overlay that is about to be applied, if it is the project's. ``agreed``: as for
+    :func:`require_used`. Raises RyeError ``project-not-accepted``."""
     used = force.source
     if used is not None and used.level == "project":
-        require_used(context, found, "overlay", used.shown, used.data)
+        require_used(context, found, "overlay", used.shown, used.data, agreed)
 
 
 def formula_name(found: EffectiveItem) -> str | None:

@@ -17,6 +17,7 @@ from rye.customization.effective_text import Applied, Effective
 from rye.customization.item_overrides import (
     FILES_SUFFIX,
     SUFFIX,
+    NamedFor,
     OverrideSource,
     entry_sources,
     file_for,
@@ -35,8 +36,9 @@ from rye.items.kinds import KINDS
 from rye.limits import OVERRIDES
 from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project
+from rye.project.lock_file import Locks
 from rye.project.manifest import Manifest
-from rye.project.spaces import Entry, find
+from rye.project.spaces import Entry, Spaces
 from rye.storage.atomic import replace_file
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
@@ -45,7 +47,13 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.items.applied_overrides import apply_overrides
-from rye.workspace.items.effective_item import EffectiveItem, effective_item, entry_of_file, tree_for
+from rye.workspace.items.effective_item import (
+    EffectiveItem,
+    effective_item,
+    entry_of_file,
+    published_entry,
+    tree_for,
+)
 from rye.workspace.items.present_items import exists
 from rye.workspace.named_file import NamedFile
 from rye.workspace.trusting.customizations import remember_made_here
@@ -57,7 +65,8 @@ class Overridable(Struct, frozen=True):
     context: Context
     found: EffectiveItem
     entry: Entry
-    manifest: Manifest | None
+    manifest: Manifest
+    spaces: Spaces
 
     @property
     def home(self) -> Home:
@@ -68,11 +77,6 @@ class Overridable(Struct, frozen=True):
     def project(self) -> Project | None:
         """The project around the caller."""
         return self.found.project
-
-    @property
-    def namespace(self) -> str | None:
-        """The project's own namespace."""
-        return self.manifest.namespace if self.manifest is not None else None
 
     @property
     def kind(self) -> str:
@@ -86,7 +90,7 @@ class Overridable(Struct, frozen=True):
 
     def files(self) -> tuple[OverrideSource, ...]:
         """The overrides in force, the user's first. Raises RyeError for a file that cannot be read."""
-        return entry_sources(self.home, rye_places(self.home, self.project), self.entry, self.project, self.namespace)
+        return entry_sources(rye_places(self.home, self.project), self.entry, self.spaces)
 
     def judge(self, files: Sequence[OverrideSource], today: date | None = None) -> Effective:
         """The item's effective text with these files."""
@@ -103,7 +107,13 @@ def overridable(context: Context, argument: str) -> Overridable:
     """The item ``FILE|ID``. Raises UsageError for a kind or a place without overrides."""
     kind = _only_kind(context, argument) if ":" not in argument and "." not in argument else None
     found = effective_item(context, argument, kind, base=True)
-    manifest = load_manifest(found.project) if found.project is not None else None
+    manifest = load_manifest(found.project) if found.project is not None else Manifest()
+    return _overridable(context, found, argument, manifest, Spaces(context.home, found.project, manifest.namespace))
+
+
+def _overridable(
+    context: Context, found: EffectiveItem, argument: str, manifest: Manifest, spaces: Spaces
+) -> Overridable:
     kind = found.item.kind.name
     if not found.item.kind.overridable:
         hint = found.item.kind.changed_by(found.id) if found.entry is not None else None
@@ -112,13 +122,12 @@ def overridable(context: Context, argument: str) -> Overridable:
         raise UsageError("wrong-kind", f"Items of kind {kind} cannot be overridden.", hint, what="sections")
     if found.item.text is None:
         raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")
-    namespace = manifest.namespace if manifest is not None else None
-    entry = found.entry or entry_of_file(context.home, found.item.path, found.project, namespace)
+    entry = found.entry or entry_of_file(context.home, found.item.path, found.project, manifest.namespace)
     if entry is None:
         raise UsageError(
             "not-in-a-space", f"{argument!r} is in no space, so no override applies to it.", "Move it below .ai/."
         )
-    return Overridable(context, replace(found, entry=entry), entry, manifest)
+    return Overridable(context, replace(found, entry=entry), entry, manifest, spaces)
 
 
 def _only_kind(context: Context, argument: str) -> str | None:
@@ -197,7 +206,7 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
         )
 
     def meant(identifier: str) -> bool:
-        return means(item.home, identifier, item.entry, item.project, item.namespace)
+        return means(item.spaces, identifier, item.entry)
 
     present = paths_for(folder, item.kind, ids, meant)
     if len(present) > 1:
@@ -211,15 +220,8 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
 
 def _shared(item: Overridable, identifier: str) -> bool:
     """Whether an item of another overridable kind has the same id."""
-    for kind in KINDS.overridable():
-        if kind == item.kind:
-            continue
-        try:
-            find(item.home, Reference(identifier, kind), item.project, item.namespace)
-        except RyeError:
-            continue
-        return True
-    return False
+    others = (Reference(identifier, kind) for kind in KINDS.overridable() if kind != item.kind)
+    return any(len(item.spaces.matching(other)) == 1 for other in others)
 
 
 # -- a new directive ---------------------------------------------------------------------------------------------------
@@ -355,7 +357,9 @@ def check_overrides(context: Context, today: date | None) -> Iterator[OverrideCh
 
     ``today``: the date for the age of reviews; None skips that check.
     """
-    for folder in rye_places(context.home, find_project(context.cwd)).overrides:
+    project = find_project(context.cwd)
+    checking = _Checking(context, project, today)
+    for folder in rye_places(context.home, project).overrides:
         for path in override_files(folder):
             named = named_for(folder, path)
             if named is None:
@@ -363,40 +367,55 @@ def check_overrides(context: Context, today: date | None) -> Iterator[OverrideCh
                 finding = Diagnostic("error", "bad-argument", f"{name!r} is not a valid item id.")
                 yield OverrideChecked(folder.shown(path), folder.level, name, None, (finding,))
                 continue
-            yield from _check_file(context, folder, path, named.id, named.kind, today)
+            yield from checking.check(folder, path, named)
 
 
-def _check_file(
-    context: Context, folder: Folder, path: Path, identifier: str, kind: str | None, today: date | None
-) -> Iterator[OverrideChecked]:
-    shown, level = folder.shown(path), folder.level
-    kinds = (kind,) if kind is not None else KINDS.overridable()
-    if path.name.endswith(FILES_SUFFIX):
-        kinds = tuple(each for each in kinds if KINDS[each].main_file is not None)
-    targets = [reference for each in kinds if exists(context, reference := f"{each}:{identifier}")]
-    if not targets:
-        hint = "Remove it, or rename it to the id of its item; `rye list` shows what is here."
-        finding = Diagnostic(
-            "warning", "orphaned-override", f"There is no item {identifier!r} that it could change.", hint=hint
-        )
-        yield OverrideChecked(shown, level, identifier, None, (finding,))
-    for reference in targets:
-        try:
-            item = overridable(context, reference)
-            files = item.files()
-            if path not in [source.path for source in files]:
-                if len(targets) == 1:
-                    message = f"It is not used: another overrides file applies to {item.name}."
-                    finding = Diagnostic("warning", "not-used", message)
-                    yield OverrideChecked(shown, level, identifier, item.name, (finding,))
+class _Checking:
+    """A check of many overrides files. What they all need is read once: rye.toml, rye.lock, what the spaces have, and each item
+    with all its files."""
+
+    def __init__(self, context: Context, project: Project | None, today: date | None) -> None:
+        self._context, self._project, self._today = context, project, today
+        self._manifest = load_manifest(project) if project is not None else Manifest()
+        self._spaces = Spaces(context.home, project, self._manifest.namespace)
+        self._locks = Locks()
+        self._judged: dict[Path, tuple[str, tuple[Applied, ...]]] = {}
+
+    def check(self, folder: Folder, path: Path, named: NamedFor) -> Iterator[OverrideChecked]:
+        shown, level, identifier = folder.shown(path), folder.level, named.id
+        kinds = (named.kind,) if named.kind is not None else KINDS.overridable()
+        if path.name.endswith(FILES_SUFFIX):
+            kinds = tuple(each for each in kinds if KINDS[each].main_file is not None)
+        targets = [reference for each in kinds if self._spaces.matching(reference := Reference(identifier, each))]
+        if not targets:
+            hint = "Remove it, or rename it to the id of its item; `rye list` shows what is here."
+            finding = Diagnostic(
+                "warning", "orphaned-override", f"There is no item {identifier!r} that it could change.", hint=hint
+            )
+            yield OverrideChecked(shown, level, identifier, None, (finding,))
+        for reference in targets:
+            try:
+                item, files = self._item(reference)
+            except RyeError as error:
+                finding = Diagnostic("error", error.code, error.message, hint=error.hint)
+                yield OverrideChecked(shown, level, identifier, str(reference), (finding,))
                 continue
-            result = item.judge(files, today)
-        except RyeError as error:
-            finding = Diagnostic("error", error.code, error.message, hint=error.hint)
-            yield OverrideChecked(shown, level, identifier, reference, (finding,))
-            continue
-        applied = next(file for file in result.files if file.source.path == path)
-        yield OverrideChecked(shown, level, identifier, item.name, applied.diagnostics, applied)
+            applied = next((file for file in files if file.source.path == path), None)
+            if applied is not None:
+                yield OverrideChecked(shown, level, identifier, item, applied.diagnostics, applied)
+            elif len(targets) == 1:
+                message = f"It is not used: another overrides file applies to {item}."
+                finding = Diagnostic("warning", "not-used", message)
+                yield OverrideChecked(shown, level, identifier, item, (finding,))
+
+    def _item(self, reference: Reference) -> tuple[str, tuple[Applied, ...]]:
+        """An item's ``kind:id``, and what each of its overrides files does."""
+        entry = self._spaces.find(reference)
+        if entry.path not in self._judged:
+            found = published_entry(self._context, entry, self._project, self._manifest, self._locks)
+            item = _overridable(self._context, found, str(reference), self._manifest, self._spaces)
+            self._judged[entry.path] = item.name, item.judge(item.files(), self._today).files
+        return self._judged[entry.path]
 
 
 def content_lines(file: NamedFile, stream: ReadStream) -> tuple[str, ...]:

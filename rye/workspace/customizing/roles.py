@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from rye.consent.agreement import Agreement
 from rye.customization.places import Places, check_name
 from rye.customization.role_directives import RoleDirectiveFile, RoleDirectives
 from rye.customization.role_files import all_files, directives_of
@@ -29,12 +30,14 @@ def role_directives(context: Context, where: Places, role: str) -> RoleDirective
     return directives_of(where, role)
 
 
-def require_directives(context: Context, found: EffectiveItem, told: RoleDirectives) -> None:
+def require_directives(
+    context: Context, found: EffectiveItem, told: RoleDirectives, agreed: Agreement | None = None
+) -> None:
     """Require that this user agreed to the directives that are about to be added to a role, as far as they are the project's.
-    Raises RyeError ``project-not-accepted``."""
+    ``agreed``: as for :func:`require_used`. Raises RyeError ``project-not-accepted``."""
     for file in told.sources:
         if file.level == "project" and file.text is not None:
-            require_used(context, found, "role-directives", file.path, file.text.encode())
+            require_used(context, found, "role-directives", file.path, file.text.encode(), agreed)
 
 
 def all_role_directives(where: Places) -> list[RoleDirectiveFile]:

@@ -15,7 +15,7 @@ from rye.items.named import AbsentItem, ItemNames
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock_file import Locks, read_lock
-from rye.project.spaces import entries, installed
+from rye.project.spaces import Spaces, entries
 from rye.workspace.items.effective_item import effective_entry
 
 if TYPE_CHECKING:
@@ -60,12 +60,13 @@ def absent_from_installed(context: Context, project: Project) -> Iterator[Absent
     if not rows:
         return
     manifest, present = load_manifest(project), present_items(context, project)
-    for entry in installed(project):
+    spaces = Spaces(context.home, project, manifest.namespace)
+    for entry in spaces.entries_of("installed"):
         row = rows.get((entry.location.kind, entry.id))
         if row is None:
             continue
         try:
-            found = effective_entry(context, entry, project, manifest, locks)
+            found = effective_entry(context, entry, project, manifest, locks, spaces=spaces)
         except RyeError:
             continue
         metadata = found.item.reading.metadata

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rye.consent.agreement import ItemAgreement, not_accepted, unapproved
+from rye.consent.agreement import Agreement, ItemAgreement, not_accepted, unapproved
 from rye.consent.ask import Ask
 from rye.project.context import load_manifest
+from rye.project.spaces import Spaces
 from rye.project.user_config import OtherPolicies
 from rye.storage.home import Home
 from rye.text import facts
@@ -83,9 +84,17 @@ def require_agreed(
         remember_or_warn(context, project, waiting)
 
 
-def require_used(context: Context, found: EffectiveItem, sort: Sort, shown: str, data: bytes | None) -> None:
+def require_used(
+    context: Context,
+    found: EffectiveItem,
+    sort: Sort,
+    shown: str,
+    data: bytes | None,
+    agreed: Agreement | None = None,
+) -> None:
     """Require that this user agreed to exactly these bytes of a customization of the item. They are about to be used, and were
-    read after the question. Raises RyeError ``project-not-accepted``."""
+    read after the question. ``agreed``: what this user agreed to in the project, if already read. Raises RyeError
+    ``project-not-accepted``."""
     project = found.project
     if project is None:
         return
@@ -93,7 +102,8 @@ def require_used(context: Context, found: EffectiveItem, sort: Sort, shown: str,
     if entry is None:  # nothing can be agreed to for it
         raise not_accepted((Ask(found.item.shown, "customization", shown),))
     asks = [customizations.changed_by(entry, sort, shown, data).approval]
-    waiting = agreement(context, project).missing_from_lock(asks)
+    agreed = agreed or agreement(context, project)
+    waiting = agreed.missing_from_lock(asks)
     if waiting:
         raise not_accepted(waiting)
 
@@ -131,7 +141,9 @@ def _changed(home: Home, project: Project, manifest: Manifest, found: EffectiveI
     ]
     others = customizations.changes_beside(home, project, entry)
     row = found.installed.row if found.installed is not None else None
-    return customizations.CustomizedItem(entry, row, (*used, *others)) if used or others else None
+    if not used and not others:
+        return None
+    return customizations.CustomizedItem(entry, row, (*used, *others), Spaces(home, project, manifest.namespace))
 
 
 def _require_allowed(

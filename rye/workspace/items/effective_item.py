@@ -31,7 +31,7 @@ from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project, installed_place
 from rye.project.lock_file import Locks, read_lock
-from rye.project.spaces import Entry, looks_like_path, root_of
+from rye.project.spaces import Entry, Spaces, looks_like_path, root_of
 from rye.project.target import find_target
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic, to_mend
@@ -71,6 +71,8 @@ class EffectiveItem(Struct, frozen=True, kw_only=True):
     """The effect of each overrides file; None without overrides files, or if they were not applied."""
     installed: CheckedItem | None = None
     """Its row and its release; None for an item that was not installed."""
+    locked_version: str | None = None
+    """The version in its row of rye.lock, if the caller has read that."""
     signed: bytes | None = None
     """Its file's own bytes if overrides changed its text. Signatures cover these bytes."""
     attached: Tree | None = None
@@ -100,6 +102,8 @@ class EffectiveItem(Struct, frozen=True, kw_only=True):
             return metadata.version
         if self.installed is not None:
             return self.installed.row.version
+        if self.locked_version is not None:
+            return self.locked_version
         if self.entry is None or self.entry.space != "installed" or self.project is None:
             return None
         locked = read_lock(self.project).find(Identity(self.item.kind.name, self.id))
@@ -185,15 +189,36 @@ def effective_entry(
     project: Project,
     manifest: Manifest,
     locks: Locks | None = None,
+    *,
+    spaces: Spaces | None = None,
 ) -> EffectiveItem:
     """Like :func:`effective_item`, for an item that was looked up by its id: the id is never read as a file path.
 
-    ``locks``: as for :func:`checked_item`; with them, the row must already be verified.
+    ``locks``: as for :func:`checked_item`; with them, the row must already be verified. ``spaces``: as for :func:`customized`.
     """
+    found = _entry_item(context, entry, project, manifest, locks)
+    return customized(context, found, manifest=manifest, spaces=spaces)
+
+
+def published_entry(
+    context: Context, entry: Entry, project: Project | None, manifest: Manifest, locks: Locks
+) -> EffectiveItem:
+    """The same as published, without overrides. A row that was never verified on this machine is verified now, if it can be."""
+    try:
+        return _entry_item(context, entry, project, manifest, locks)
+    except RyeError as error:
+        if error.code != "unverified-item":
+            raise
+    return _entry_item(context, entry, project, manifest, None)
+
+
+def _entry_item(
+    context: Context, entry: Entry, project: Project | None, manifest: Manifest, locks: Locks | None
+) -> EffectiveItem:
     named = f"{entry.location.kind}:{entry.id}"
     _refuse_shadow(context, named, entry, project, locks)
     options = ReadOptions(tools=manifest.tools)
-    if entry.editable:
+    if entry.editable and project is not None:
         editable = _Editable(context)
         item = editable.read(entry, project, options)
         installed = editable.checked
@@ -201,9 +226,7 @@ def effective_entry(
         shown, root = _shown(entry.path, project), root_of(context.home, entry)
         item = load_item(entry.path, shown=shown, kind=entry.location.kind, options=options, root=root)
         installed = checked_item(context, item, locks)
-    return customized(
-        context, EffectiveItem(item=item, entry=entry, project=project, installed=installed), manifest=manifest
-    )
+    return EffectiveItem(item=item, entry=entry, project=project, installed=installed)
 
 
 class _Editable:
@@ -220,8 +243,8 @@ class _Editable:
         return item
 
 
-def _shown(path: Path, project: Project) -> str:
-    return os.path.relpath(path, project.root) if path.is_relative_to(project.root) else str(path)
+def _shown(path: Path, project: Project | None) -> str:
+    return os.path.relpath(path, project.root) if project and path.is_relative_to(project.root) else str(path)
 
 
 # -- the check ---------------------------------------------------------------------------------------------------------
@@ -314,12 +337,14 @@ def customized(
     today: date | None = None,
     manifest: Manifest | None = None,
     places: Places | None = None,
+    spaces: Spaces | None = None,
 ) -> EffectiveItem:
     """The item with the overrides in force; arguments as for :func:`effective_item`. ``manifest``: the project's, if
-    already read. ``places``: None: the user's and the project's."""
+    already read. ``places``: None: the user's and the project's. ``spaces``: of a caller that asks for many items of one moment.
+    """
     if not found.item.kind.overridable or found.item.text is None:
         return found
-    result = overridden(context, found, today, manifest, places)
+    result = overridden(context, found, today, manifest, places, spaces)
     if result is None:
         return found
     findings: list[FileFindings] = []
@@ -365,6 +390,7 @@ def overridden(
     today: date | None = None,
     manifest: Manifest | None = None,
     places: Places | None = None,
+    spaces: Spaces | None = None,
 ) -> Effective | None:
     """The published item's text and files with the overrides in force; None without overrides.
 
@@ -377,7 +403,8 @@ def overridden(
     entry = entry_of(home, found, found.project, namespace)
     if entry is None:
         return None
-    files = entry_sources(home, places or rye_places(home, found.project), entry, found.project, namespace)
+    spaces = spaces or Spaces(home, found.project, namespace)
+    files = entry_sources(places or rye_places(home, found.project), entry, spaces)
     if not files:
         return None
     from rye.workspace.items.applied_overrides import apply_overrides  # loads merging, which only customized items need

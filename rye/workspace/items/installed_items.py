@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.customization.effective_files import Tree, tree_of_row
 from rye.customization.places import Places
@@ -20,12 +21,12 @@ from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
 from rye.items.signed_release import SignedRelease
 from rye.limits import CONTENT
-from rye.project.item_file import ItemFile, load_item, read_item_bytes
+from rye.project.item_file import load_item, read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_files, item_folder, item_path
 from rye.project.manifest import Manifest
-from rye.project.spaces import Entry
+from rye.project.spaces import Entry, Spaces
 from rye.verified.installed import checkout_changed, modified_item
 from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, drift, explained, scan
 from rye.workspace.context import Context
@@ -70,9 +71,15 @@ def require_installed(
 
 
 def installed_item(
-    context: Context, project: Project, row: LockedItem, manifest: Manifest, places: Places | None = None
+    context: Context,
+    project: Project,
+    row: LockedItem,
+    manifest: Manifest,
+    places: Places | None = None,
+    spaces: Spaces | None = None,
 ) -> InstalledItem:
     """Read one item that :func:`require_installed` checked. ``places``: of customizations; None: the user's and the project's.
+    ``spaces``: of a caller that asks for many items of one moment.
 
     Raises RyeError if a file has changed since, or an overrides file is invalid.
     """
@@ -83,7 +90,8 @@ def installed_item(
         now = reader.editable_item(context, project, row)
         item = reader.file_of(now, project, options)
         place = Entry("installed", path, item.location, row.identity.namespace, editable=True)
-        return _customized(context, project, now.row, place, item, now.attached, manifest, places)
+        published = EffectiveItem(item=item, entry=place, project=project)
+        return _customized(context, now.row, published, now.attached, manifest, places, spaces)
     item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
     if sha256(item.data).hexdigest() != row.sha256:
         raise _wrong(project, Drift(item_path(row), "changed", row))
@@ -94,22 +102,22 @@ def installed_item(
             raise _wrong(project, Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
         attached[entry.path] = data
     place = Entry("installed", path, item.location, row.identity.namespace)
-    return _customized(context, project, row, place, item, attached, manifest, places)
+    published = EffectiveItem(item=item, entry=place, project=project)
+    return _customized(context, row, published, attached, manifest, places, spaces)
 
 
 def _customized(
     context: Context,
-    project: Project,
     row: LockedItem,
-    entry: Entry,
-    item: ItemFile,
+    published: EffectiveItem,
     attached: Mapping[str, bytes],
     manifest: Manifest,
     places: Places | None,
+    spaces: Spaces | None,
 ) -> InstalledItem:
-    published = EffectiveItem(item=item, entry=entry, project=project, attached=tree_of_row(row, attached))
-    found = customized(context, published, manifest=manifest, places=places)
-    return InstalledItem(row, found, item.data, effective_tree(context, found))
+    published = replace(published, attached=tree_of_row(row, attached), locked_version=row.version)
+    found = customized(context, published, manifest=manifest, places=places, spaces=spaces)
+    return InstalledItem(row, found, published.item.data, effective_tree(context, found))
 
 
 def _reader() -> Any:

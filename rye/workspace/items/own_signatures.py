@@ -3,6 +3,7 @@ attached to it (DESIGN 6.1)."""
 
 from __future__ import annotations
 
+from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask
 from rye.customization.effective_text import reader
 from rye.errors import RyeError
@@ -18,7 +19,7 @@ from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.item_tree import base_tree
 from rye.workspace.trusting.acceptance import agreement
 from rye.workspace.trusting.own_attached import approval
-from rye.workspace.trusting.trusted_keys import trusted_keys
+from rye.workspace.trusting.trusted_keys import Trusted, trusted_keys
 
 _PLACE_CODES = frozenset({"D010", "R05", "T04", "A02", "S02", "K04", "F05", "N02"})
 """Findings that an item's text names another place than its file's."""
@@ -32,11 +33,13 @@ def own_item(context: Context, entry: Entry, project: Project, manifest: Manifes
     return EffectiveItem(item=item, entry=entry, project=project, attached=base_tree(context, found))
 
 
-def signer_of(context: Context, found: EffectiveItem, *, runs: bool) -> str | None:
+def signer_of(context: Context, found: EffectiveItem, *, runs: bool, keys: Trusted | None = None) -> str | None:
     """Return the signer of an own item; None if it may be used without a valid signature. ``runs``: it is about to be executed,
-    or put where an agent program does that. Raises RyeError if it may not be used."""
+    or put where an agent program does that. ``keys``: those that count in its space, if already read. Raises RyeError if it may
+    not be used."""
     is_own = found.entry is not None and found.entry.space == "project"
-    keys = trusted_keys(context.home, (), found.project if is_own else None)
+    if keys is None:
+        keys = trusted_keys(context.home, (), found.project if is_own else None)
     item = found.item
     data = found.signed if found.signed is not None else item.data
     judged = verify(data, item.kind.name, item.path.name, keys.keys, keys.revoked)
@@ -49,9 +52,10 @@ def signer_of(context: Context, found: EffectiveItem, *, runs: bool) -> str | No
     raise _refused(item.shown, judged)
 
 
-def not_agreed_files(context: Context, found: EffectiveItem) -> tuple[Ask, ...]:
+def not_agreed_files(context: Context, found: EffectiveItem, agreed: Agreement | None = None) -> tuple[Ask, ...]:
     """What this user has to agree to before the files attached to an own item of the project are used, since no signature covers
-    them. They are judged as they are without overrides, which are agreed to on their own."""
+    them. They are judged as they are without overrides, which are agreed to on their own. ``agreed``: what this user agreed to in
+    the project, if already read."""
     entry, project = found.entry, found.project
     if entry is None or entry.space != "project" or project is None:
         return ()
@@ -59,7 +63,8 @@ def not_agreed_files(context: Context, found: EffectiveItem) -> tuple[Ask, ...]:
     if not tree:
         return ()
     data = found.signed if found.signed is not None else found.item.data
-    return agreement(context, project).missing_from_lock([approval(entry, tree, data.decode("utf-8", "replace"))])
+    agreed = agreed or agreement(context, project)
+    return agreed.missing_from_lock([approval(entry, tree, data.decode("utf-8", "replace"))])
 
 
 def _refuse_moved(found: EffectiveItem) -> None:

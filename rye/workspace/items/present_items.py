@@ -8,7 +8,7 @@ from rye.errors import RyeError
 from rye.items.identity import parse_reference
 from rye.project.context import load_manifest
 from rye.project.layout import find_project
-from rye.project.spaces import Entry, entries, find
+from rye.project.spaces import Entry, Spaces, entries
 from rye.workspace.context import Context
 
 
@@ -33,7 +33,7 @@ def exists(context: Context, reference: str) -> bool:
     project = find_project(context.cwd)
     manifest = load_manifest(project) if project is not None else None
     try:
-        find(context.home, parse_reference(reference), project, manifest.namespace if manifest else None)
-    except RyeError as error:
-        return error.code == "ambiguous"
-    return True
+        wanted = parse_reference(reference)
+    except RyeError:
+        return False
+    return bool(Spaces(context.home, project, manifest.namespace if manifest else None).matching(wanted))

@@ -17,7 +17,7 @@ from rye.project.item_file import load_item
 from rye.project.layout import find_project
 from rye.project.lock_file import Locks
 from rye.project.manifest import Manifest
-from rye.project.spaces import entries
+from rye.project.spaces import SPACES, Spaces
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
 from rye.registry.trust.records import latest_release
 from rye.registry.trust.trust_error import TrustError
@@ -116,13 +116,14 @@ def _search_local(
     installed = locks.rows(project).values() if project is not None else ()
     manifest = load_manifest(project) if project is not None else Manifest()
     rows: dict[tuple[str, str], Findable[dict[str, Any]]] = {}
-    for space, present in entries(context.home, project, manifest.namespace):
-        for entry in present:
+    spaces = Spaces(context.home, project, manifest.namespace)
+    for space in SPACES:
+        for entry in spaces.entries_of(space):
             if (kind and entry.location.kind != kind) or (namespace and entry.namespace != namespace):
                 continue
             try:
                 if entry.editable and project is not None:
-                    item = effective_entry(context, entry, project, manifest, locks).item
+                    item = effective_entry(context, entry, project, manifest, locks, spaces=spaces).item
                 else:
                     item = load_item(entry.path, kind=entry.location.kind)
             except RyeError:  # one unreadable file must not hide all others; `rye validate` names it

@@ -153,7 +153,7 @@ def shown_changes(
     overrides = [one.shown for one in item.changes if one.sort == "override"]
     result = effective_change(home, project, manifest, item, files) if overrides and files is not None else None
     if result is not None and files is not None:
-        agreed = hidden_overrides(home, project, manifest.namespace, item.entry)
+        agreed = hidden_overrides(home, project, item.entry, item.spaces)
         until_now = effective_change(home, project, manifest, item, files, instead=agreed)
         diff = effective_diff(result, item.entry.id, until_now).diff
         lines = tuple(diff.removesuffix("\n").split("\n")) if diff else ()
@@ -223,7 +223,7 @@ def effective_change(
     shown, location, text = _shown(project, item), item.entry.location, _text_of(files)
     base = unsigned(text, location, item.entry.path.name)
     try:
-        sources = entry_sources(home, rye_places(home, project), item.entry, project, manifest.namespace)
+        sources = entry_sources(rye_places(home, project), item.entry, item.spaces)
     except RyeError:
         return None
     if instead is not None:

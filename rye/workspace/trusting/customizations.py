@@ -40,7 +40,7 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path, read_lock
-from rye.project.spaces import Entry, entries_of
+from rye.project.spaces import Entry, Spaces
 from rye.storage.home import Home
 from rye.workspace.trusting.acceptance import remember, remembered
 
@@ -88,6 +88,8 @@ class CustomizedItem(Struct, frozen=True):
     row: LockedItem | None
     """Its row of rye.lock; None for an item that is not installed."""
     changes: tuple[Customization, ...]
+    spaces: Spaces
+    """Where the ids in the names of its overrides are looked up."""
 
     @property
     def name(self) -> str:
@@ -100,16 +102,15 @@ def changed_by(entry: Entry, sort: Sort, shown: str, data: bytes | None) -> Cust
     return Customization(shown, _name(entry), sort, sha256(data).hexdigest() if data is not None else None)
 
 
-def changes_of(home: Home, project: Project, namespace: str | None, entry: Entry) -> tuple[Customization, ...]:
-    """The project's customizations of one item, sorted. ``namespace``: the project's own."""
-    places = rye_places(home, project)
+def changes_of(places: Places, entry: Entry, spaces: Spaces) -> tuple[Customization, ...]:
+    """The project's customizations of one item, sorted."""
     changes: list[Customization] = []
     kind = entry.location.kind
     folder = places.of(places.overrides, "project")
     if folder is not None and kind in KINDS.overridable():
 
         def meant(name: str) -> bool:
-            return means(home, name, entry, project, namespace)
+            return means(spaces, name, entry)
 
         ids = ids_of(entry)
         paths = [*paths_for(folder, kind, ids, meant), *file_paths_for(folder, kind, ids, meant)]
@@ -117,16 +118,16 @@ def changes_of(home: Home, project: Project, namespace: str | None, entry: Entry
     return tuple(sorted([*changes, *_beside(places, entry, _read)]))
 
 
-def hidden_overrides(home: Home, project: Project, namespace: str | None, entry: Entry) -> tuple[OverrideSource, ...]:
+def hidden_overrides(home: Home, project: Project, entry: Entry, spaces: Spaces) -> tuple[OverrideSource, ...]:
     """The project's overrides of an item that this user agreed to, and that no longer count, because another file names the
-    item's kind. ``namespace``: the project's own. One that cannot be read has no effect anyway."""
+    item's kind. One that cannot be read has no effect anyway."""
     places = rye_places(home, project)
     folder = places.of(places.overrides, "project")
     if folder is None or entry.location.kind not in KINDS.overridable():
         return ()
-    paths = hidden_paths_for(
-        folder, entry.location.kind, ids_of(entry), lambda name: means(home, name, entry, project, namespace)
-    )
+    paths = hidden_paths_for(folder, entry.location.kind, ids_of(entry), lambda name: means(spaces, name, entry))
+    if not paths:
+        return ()
     agreed, hidden = remembered(home, project), list[OverrideSource]()
     for path in paths:
         try:
@@ -171,15 +172,16 @@ def customized_items(
         location = locate(path)
         if location is not None:
             candidates.append((Entry("installed", path, location, row.identity.namespace), row))
+    spaces = Spaces(home, project, namespace)
     for space in ("project", "user", "system") if own else ():
-        candidates += ((entry, None) for entry in entries_of(home, space, project, namespace))
+        candidates += ((entry, None) for entry in spaces.entries_of(space))
     found = []
     for entry, of in candidates:
         if named.isdisjoint(name.lower() for name in (entry.id, entry.location.local_id, entry.location.name)):
             continue
-        changes = changes_of(home, project, namespace, entry)
+        changes = changes_of(places, entry, spaces)
         if changes:
-            found.append(CustomizedItem(entry, of, changes))
+            found.append(CustomizedItem(entry, of, changes, spaces))
     return found
 
 
