@@ -22,6 +22,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,13 @@ class _Found(Struct, frozen=True):
     is_recorded_here: bool
     """Whether its first line names this folder."""
     lines: frozenset[str]
+
+
+@lru_cache(maxsize=2)
+def _parsed(text: str) -> tuple[str, frozenset[str]]:
+    """The first line of a file and the others. The same text is parsed once, for callers who look at many items."""
+    first, *lines = text.removesuffix("\n").split("\n")
+    return first, frozenset(lines)
 
 
 class Memory(Struct, frozen=True):
@@ -185,11 +193,11 @@ class Memory(Struct, frozen=True):
         text = self._read(self._place(mark))
         if text is None:
             return None
-        first, *lines = text.removesuffix("\n").split("\n")
+        first, lines = _parsed(text)
         here = first == self._first_line(mark)
         if not here and not self._was_moved(first, mark):
             return None
-        return _Found(mark, here, frozenset(lines))
+        return _Found(mark, here, lines)
 
     def _was_moved(self, first: str, mark: Mark) -> bool:
         """Whether a first line is about this very mark, and the folder that it names no longer has it."""

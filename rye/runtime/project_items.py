@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -48,9 +49,12 @@ from rye.workspace.items.item_tree import effective_tree
 from rye.workspace.items.own_signatures import not_agreed_files, signer_of
 from rye.workspace.items.rights import capabilities_here
 from rye.workspace.trusting.project_changes import own_publisher, published_by
+from rye.workspace.trusting.verified_items import require_verified
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
 """Findings that leave a directive's limits unknown."""
+_MANY = 2
+"""From so many rows on that were not verified here, all are verified at once: one reader is cheaper than one for each."""
 
 
 class ProjectItems:
@@ -64,6 +68,7 @@ class ProjectItems:
         self._entries: dict[tuple[str, str], list[Entry]] = {}
         self._manifest = Manifest()
         self._locks = Locks()
+        self._unverified = 0
         self._advisories = SeenAdvisories(context.home.registries)
 
     # -- looking up ----------------------------------------------------------------------------------------------------
@@ -106,6 +111,7 @@ class ProjectItems:
                     self._entries[key] = found
         if stamp != self._stamp:
             self._locks = Locks()
+            self._unverified = 0
         self._stamp = stamp
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -168,13 +174,19 @@ class ProjectItems:
 
     def _checked(self, entry: Entry, spaces: Spaces | None = None) -> EffectiveItem:
         """Return the item with its overrides, checked against the current rye.lock. A row that this user's Rye never
-        verified is verified now, unless offline."""
+        verified is verified now, unless offline; where a second one is met, all are, together."""
         try:
             return effective_entry(self.context, entry, self.project, self._manifest, self._locks, spaces=spaces)
         except RyeError as error:
             if error.code != "unverified-item" or self.context.offline:
                 raise
-        return effective_entry(self.context, entry, self.project, self._manifest)
+        with self._lock:
+            self._unverified += 1
+            rows = tuple(self._locks.rows(self.project).values()) if self._unverified == _MANY else ()
+        if rows:
+            with suppress(RyeError):  # which of them cannot be verified is said where it is read
+                require_verified(self.context, self.project, rows)
+        return effective_entry(self.context, entry, self.project, self._manifest, spaces=spaces)
 
     def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
         """Return the files attached to an item as it is used, by their path in its folder: each checked against its release, or
