@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import tomlkit
 from tomlkit import TOMLDocument
@@ -17,24 +17,33 @@ from rye.project.declared_sources import GitSource, Source
 from rye.project.manifest import BYTE_ORDER_MARK, MAIN_GROUP
 
 
-def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GROUP) -> str:
-    """Return the manifest with ``key = wanted_range`` in ``group``. An existing entry is changed in place.
+def add_dependencies(text: str, wanted: Mapping[str, str], group: str = MAIN_GROUP) -> str:
+    """Return the manifest with each ``key = range`` of ``wanted`` in ``group``. An existing entry is changed in place.
 
-    A new entry goes to its sorted position if the table is sorted, otherwise to the end.
+    New entries go to their sorted positions if the table is sorted, otherwise to the end, in the order of ``wanted``.
     """
+    if not wanted:
+        return text
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     table = _dependencies(document, group)
-    present = table.get(key)
-    if isinstance(present, (InlineTable, Table)):
-        present["version"] = wanted_range
-    else:
-        keys = [str(one) for one in table]
-        table[key] = wanted_range
-        if present is None and keys == sorted(keys) and keys and key < keys[-1]:
-            header = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
-            sorted_text = _with_line_in_order(text.removeprefix(BYTE_ORDER_MARK), header, keys, key, wanted_range)
-            if sorted_text is not None and tomllib.loads(sorted_text) == document.unwrap():
-                return mark + _with_line_ends_of(text, sorted_text)
+    keys = [str(one) for one in table]
+    for key in (key for key in keys if key in wanted):
+        present = table[key]
+        if isinstance(present, (InlineTable, Table)):
+            present["version"] = wanted[key]
+        else:
+            table[key] = wanted[key]
+    new = [key for key in wanted if key not in table]
+    is_sorted, before = keys == sorted(keys), tomlkit.dumps(document)
+    if is_sorted:
+        new.sort()
+    for key in new:
+        table[key] = wanted[key]
+    if is_sorted and keys and new and new[0] < keys[-1]:
+        header = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
+        sorted_text = _with_lines_in_order(before, header, keys, {key: wanted[key] for key in new})
+        if sorted_text is not None and tomllib.loads(sorted_text) == document.unwrap():
+            return mark + _with_line_ends_of(text, sorted_text)
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 
@@ -50,28 +59,6 @@ def _dependencies(document: TOMLDocument, group: str) -> Table | InlineTable:
         table = groups.setdefault(group, tomlkit.table())
     assert isinstance(table, (Table, InlineTable))
     return table
-
-
-def add_dependencies(text: str, keys: Sequence[str], wanted_range: str, group: str = MAIN_GROUP) -> str:
-    """Add many new keys at once, like :func:`add_dependency`."""
-    if len(keys) < 2:
-        return add_dependency(text, keys[0], wanted_range, group) if keys else text
-    mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
-    table = _dependencies(document, group)
-    header = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
-    present = [str(one) for one in table]
-    is_sorted = present == sorted(present) and bool(present)
-    for key in sorted(keys):
-        table[key] = wanted_range
-    if is_sorted and min(keys) < present[-1]:
-        lines: str | None = text.removeprefix(BYTE_ORDER_MARK)
-        known = list(present)
-        for key in sorted(keys):
-            lines = _with_line_in_order(lines, header, known, key, wanted_range) if lines is not None else None
-            known.append(key)
-        if lines is not None and tomllib.loads(lines) == document.unwrap():
-            return mark + _with_line_ends_of(text, lines)
-    return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 
 def add_source(text: str, source: Source) -> str:
@@ -113,26 +100,32 @@ def set_deploy_targets(text: str, targets: Sequence[str]) -> str:
     return mark + _with_line_ends_of(text, tomlkit.dumps(document))
 
 
-def _with_line_in_order(text: str, header: str, keys: Sequence[str], key: str, wanted_range: str) -> str | None:
-    """Insert a line right after the entry that sorts before it; None if the table is not found.
+def _with_lines_in_order(text: str, header: str, keys: Collection[str], new: Mapping[str, str]) -> str | None:
+    """Insert a line for each new entry, sorted by key, right after the entry of ``keys`` that sorts before it; None if the table
+    is not found.
 
     Comments are above the entry they are about, so they stay with the next entry. The caller must check that the result means
     what it should: this only looks at lines, and a line can be part of a multi-line string.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     title = re.compile(rf"[ \t]*\[[ \t]*{re.escape(header)}[ \t]*\][ \t]*(?:#.*)?")
-    place = next((number for number, line in enumerate(lines) if title.fullmatch(line)), None)
-    if place is None:
+    start = next((number for number, line in enumerate(lines) if title.fullmatch(line)), None)
+    if start is None:
         return None
-    smaller = {one for one in keys if one < key}
-    for number in range(place + 1, len(lines)):
+    known, entries = frozenset(keys), list[tuple[str, int]]()
+    for number in range(start + 1, len(lines)):
         if lines[number].lstrip().startswith("["):
             break
-        if _key_of(lines[number]) in smaller:
-            place = number
-    written = tomlkit.document()
-    written[key] = wanted_range
-    return "\n".join([*lines[: place + 1], tomlkit.dumps(written).rstrip("\n"), *lines[place + 1 :]])
+        key = _key_of(lines[number])
+        if key is not None and key in known:
+            entries.append((key, number))
+    after: dict[int, list[str]] = {}
+    for key, wanted_range in new.items():
+        place = max((number for name, number in entries if name < key), default=start)
+        written = tomlkit.document()
+        written[key] = wanted_range
+        after.setdefault(place, []).append(tomlkit.dumps(written).rstrip("\n"))
+    return "\n".join(row for number, line in enumerate(lines) for row in (line, *after.get(number, ())))
 
 
 def _key_of(line: str) -> str | None:
@@ -159,17 +152,12 @@ def set_registry(text: str, address: str) -> str:
     return mark + _with_line_ends_of(text, tomlkit.dumps(first) + (f"\n{rest}" if rest else ""))
 
 
-def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
-    """Return the manifest without ``key``, and the groups it was removed from (empty: it was not in the manifest)."""
-    return remove_dependencies(text, [key])
-
-
 def remove_dependencies(text: str, keys: Collection[str]) -> tuple[str, list[str]]:
     """Return the manifest without ``keys``, and the groups that some were removed from."""
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     removed = []
     for group, table in ((MAIN_GROUP, document.get("dependencies")), *(document.get("groups") or {}).items()):
-        for key in [key for key in keys if table is not None and key in table]:
+        for key in [key for key in dict.fromkeys(keys) if table is not None and key in table]:
             table.remove(key)
             removed.append(group)
     return mark + _with_line_ends_of(text, tomlkit.dumps(document)), list(dict.fromkeys(removed))

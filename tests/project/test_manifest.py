@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rye.project import manifest_edit
 from rye.project.manifest import Requested, parse_manifest
-from rye.project.manifest_edit import add_dependency, remove_dependency, set_registry
+from rye.project.manifest_edit import add_dependencies, remove_dependencies, set_registry
 from rye.project.new_manifest import new_manifest
 from rye.text.tables import ManifestError
 
@@ -85,6 +88,14 @@ def test_what_a_manifest_does_not_know_is_an_error_that_names_it(text: str, name
     with pytest.raises(ManifestError) as caught:
         parse_manifest(text)
     assert named in f"{caught.value.message} {caught.value.hint}"
+
+
+def add_dependency(text: str, key: str, wanted: str, group: str = "main") -> str:
+    return add_dependencies(text, {key: wanted}, group)
+
+
+def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
+    return remove_dependencies(text, [key])
 
 
 def test_adding_keeps_comments_and_order() -> None:
@@ -235,3 +246,29 @@ def test_a_value_of_the_wrong_type_is_answered_with_one_of_the_right_type(text: 
     with pytest.raises(ManifestError) as caught:
         parse_manifest(text)
     assert wanted in (caught.value.hint or "")
+
+
+@given(
+    st.dictionaries(st.sampled_from("bdfhj"), st.just("*"), max_size=5),
+    st.dictionaries(st.sampled_from("abcdefghijk"), st.sampled_from(["^1", "*"]), min_size=1, max_size=6),
+)
+def test_many_are_added_as_one_after_the_other(present: dict[str, str], new: dict[str, str]) -> None:
+    start = add_dependencies('# kept\n[project]\nname = "x"\n', {f"acme/{key}": each for key, each in present.items()})
+    wanted = {f"acme/{key}": each for key, each in new.items()}
+    step = start
+    for key, each in wanted.items():
+        step = add_dependency(step, key, each)
+    assert add_dependencies(start, wanted) == step
+    assert remove_dependencies(step, [*wanted, *(f"acme/{key}" for key in present)])[0].startswith(
+        "# kept\n[project]\n"
+    )
+
+
+@pytest.mark.parametrize("number", [3, 12])
+def test_a_line_of_the_table_is_read_once_however_many_are_added(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    real = manifest_edit._key_of
+    monkeypatch.setattr(manifest_edit, "_key_of", lambda line: [read.append(line), real(line)][1])
+    text = add_dependencies("", {f"acme/b{each}": "*" for each in range(number)})
+    add_dependencies(text, {f"acme/a{each}": "*" for each in range(number)})
+    assert len(read) <= number + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from rye.project.layout import Project, find_project
 from rye.project.lock import Lock
 from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest, Requested, parse_manifest
-from rye.project.manifest_edit import add_dependency, set_registry
+from rye.project.manifest_edit import add_dependencies, set_registry
 from rye.project.members import find_member, member_around
 from rye.project.new_manifest import new_manifest
 from rye.project.ownership import refuse_wide_folder
@@ -144,17 +144,21 @@ def _add(
         environment = judging_environment(context, session.manifest, session.policies)
         text = session.text_of(asker)
         sources.use_locked(session.before.lock, Unlock.nothing())
+        rows = list(parse_manifest(text).dependencies)
+        wanted: dict[str, str] = {}
         for reference in references:
-            text = _with(text, reference, group, sources, environment, session.before.lock)
+            row = _row(rows, reference, group, sources, environment, session.before.lock)
+            wanted[row.key] = row.range
+            rows = [one for one in rows if (one.group, one.key) != (group, row.key)] + [row]
+        text = add_dependencies(text, wanted, group)
         session = session.with_manifest(text, asker)
         session = session.with_manifest(_with_registry(context, session.manifest_text, project, references))
         tell_of_new(session)
         return install_from(session, sources, Unlock.nothing())
 
 
-def _has_plain_row(text: str, identifier: str, group: str) -> bool:
+def _has_plain_row(rows: Iterable[Requested], identifier: str, group: str) -> bool:
     """Whether a group of rye.toml has a row of this id without a kind."""
-    rows = parse_manifest(text).dependencies
     return any((row.id, row.kind, row.group) == (identifier, None, group) for row in rows)
 
 
@@ -167,20 +171,29 @@ def _is_meant(lock: Lock, sources: Sources, identity: Identity) -> bool:
         return False
 
 
-def _with(text: str, reference: Reference, group: str, sources: Sources, environment: Environment, lock: Lock) -> str:
-    """The manifest with one more item, or with a new range for an existing one. An item has one row in a group, with its kind or
-    without."""
-    key, wanted = _present_key(text, reference, group), reference.range
+def _row(
+    rows: Iterable[Requested],
+    reference: Reference,
+    group: str,
+    sources: Sources,
+    environment: Environment,
+    lock: Lock,
+) -> Requested:
+    """The row of the manifest for one more item, or for an existing one with a new range. An item has one row in a group, with
+    its kind or without."""
+    key, wanted = _present_key(rows, reference, group), reference.range
     if key is None or wanted is None:
         identity = _find(sources, reference)
         wanted = wanted or _newest(sources, identity, environment)
-        if key is None and _has_plain_row(text, identity.id, group) and _is_meant(lock, sources, identity):
+        if key is None and _has_plain_row(rows, identity.id, group) and _is_meant(lock, sources, identity):
             key = identity.id
         key = key or (f"{reference.kind}:{identity.id}" if reference.kind else identity.id)
+    kind, _, identifier = key.rpartition(":")
     if reference.range is not None:
-        identifier, kind = key.rpartition(":")[2], reference.kind or key.rpartition(":")[0]
-        _require_version(sources, _find(sources, Reference(identifier, kind or None)), reference.range)
-    return add_dependency(text, key, wanted, group)
+        _require_version(
+            sources, _find(sources, Reference(identifier, reference.kind or kind or None)), reference.range
+        )
+    return Requested(identifier, kind or None, wanted, group)
 
 
 def _with_registry(context: Context, text: str, project: Project, references: Sequence[Reference]) -> str:
@@ -247,9 +260,9 @@ def _refuse_contradictions(references: Sequence[Reference]) -> None:
         others.append(one)
 
 
-def _present_key(text: str, reference: Reference, group: str) -> str | None:
+def _present_key(rows: Iterable[Requested], reference: Reference, group: str) -> str | None:
     """The key of the item in a group of the manifest, or None."""
-    present = [line for line in parse_manifest(text).dependencies if line.group == group and line.id == reference.id]
+    present = [line for line in rows if line.group == group and line.id == reference.id]
     return next((line.key for line in present if reference.kind in (None, line.kind)), None)
 
 

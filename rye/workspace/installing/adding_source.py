@@ -226,7 +226,7 @@ def _with(
     keys = [f"{found.kind}:{opened.source.name}/{found.local_id}" for found in chosen]
     lines = session.manifest.dependencies
     present = {line.key for line in lines if line.group == group and line.member == member}
-    text = add_dependencies(session.text_of(member), [key for key in keys if key not in present], "*", group)
+    text = add_dependencies(session.text_of(member), {key: "*" for key in keys if key not in present}, group)
     return session.with_manifest(text, member)
 
 

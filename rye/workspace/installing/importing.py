@@ -281,7 +281,7 @@ def composed(text: str, writing: Writing) -> str:
     for group in sorted(writing.dependencies, key=lambda name: (name != "main", name)):
         keys = sorted(writing.dependencies[group])
         if keys:
-            text = add_dependencies(text, keys, "*", group)
+            text = add_dependencies(text, dict.fromkeys(keys, "*"), group)
     return _with_comments(text, writing.left_out)
 
 

@@ -15,7 +15,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.lock_file import Unlock, read_lock
 from rye.project.manifest import Requested, parse_manifest
-from rye.project.manifest_edit import remove_dependencies, remove_dependency, remove_source
+from rye.project.manifest_edit import remove_dependencies, remove_source
 from rye.workspace.authoring.origins import followed_namespaces
 from rye.workspace.context import Context
 from rye.workspace.installing.adding import member_meant
@@ -48,10 +48,14 @@ def remove(
         session = open_session(context, project, request, agree)
         asker = member_meant(context, project, session.manifest, member)
         text = session.text_of(asker)
+        rows, item_of = parse_manifest(text).dependencies, _Items(session)
+        left = rows
         for name in names:
-            text = _without_all(text, name) if everything else _without(text, name, session, asker)
-        gone = {_item(line, session) for line in parse_manifest(session.text_of(asker)).dependencies}
-        gone -= {_item(line, session) for line in parse_manifest(text).dependencies}
+            meant = _all_of(left, name) if everything else _meant(left, name, session, item_of, asker)
+            left = tuple(row for row in left if row.key not in meant)
+        kept = {row.key for row in left}
+        text, _ = remove_dependencies(text, [row.key for row in rows if row.key not in kept])
+        gone = {item_of(line) for line in rows} - {item_of(line) for line in left}
         unused = {identifier.partition("/")[0] for _, identifier in gone} - followed_namespaces(project)
         outcome = run_attempt(_without_sources(session.with_manifest(text, asker), unused), Unlock.nothing())
         return replace(
@@ -69,26 +73,36 @@ def _without_sources(session: InstallSession, names: Iterable[str]) -> InstallSe
     return session
 
 
-def _without_all(text: str, namespace: str) -> str:
-    """The manifest without all items of a namespace."""
-    dependencies = parse_manifest(text).dependencies
-    keys = {line.key: None for line in dependencies if line.id.partition("/")[0] == namespace}
+def _all_of(dependencies: Sequence[Requested], namespace: str) -> frozenset[str]:
+    """The keys of all items of a namespace."""
+    keys = frozenset(line.key for line in dependencies if line.id.partition("/")[0] == namespace)
     if not keys:
         listed = ", ".join(sorted({line.id.partition("/")[0] for line in dependencies}))
         hint = f"It has items of these: {listed}." if listed else "It lists no items yet; `rye add` adds some."
         raise RyeError("not-a-dependency", f"rye.toml has no items of {namespace!r}.", hint)
-    return remove_dependencies(text, keys)[0]
+    return keys
 
 
-def _item(line: Requested, session: InstallSession) -> tuple[str | None, str]:
-    """Kind and id of the item that a row means; the kind of a row without one is that of rye.lock, if it has one of the id that
-    no other row names."""
-    if line.kind is not None:
-        return line.kind, line.id
-    locked = {item.kind for item in session.before.lock.items if item.id == line.id}
-    named = {other.kind for other in session.manifest.dependencies if other.id == line.id and other.kind is not None}
-    kinds = locked if len(locked) == 1 else locked - named
-    return (kinds.pop() if len(kinds) == 1 else None), line.id
+class _Items:
+    """Which items rows of rye.toml mean, in one attempt."""
+
+    def __init__(self, session: InstallSession) -> None:
+        self._locked: dict[str, set[str]] = {}
+        self._named: dict[str, set[str]] = {}
+        for item in session.before.lock.items:
+            self._locked.setdefault(item.id, set()).add(item.kind)
+        for row in session.manifest.dependencies:
+            if row.kind is not None:
+                self._named.setdefault(row.id, set()).add(row.kind)
+
+    def __call__(self, line: Requested) -> tuple[str | None, str]:
+        """Kind and id of the item that a row means; the kind of a row without one is that of rye.lock, if it has one of the id
+        that no other row names."""
+        if line.kind is not None:
+            return line.kind, line.id
+        locked = self._locked.get(line.id, set())
+        kinds = locked if len(locked) == 1 else locked - self._named.get(line.id, set())
+        return (next(iter(kinds)) if len(kinds) == 1 else None), line.id
 
 
 def _staying(lock: Lock, gone: Iterable[tuple[str | None, str]]) -> Iterator[str]:
@@ -100,12 +114,13 @@ def _staying(lock: Lock, gone: Iterable[tuple[str | None, str]]) -> Iterator[str
         yield f"{identity} stays installed: {why}"
 
 
-def _without(text: str, name: str, session: InstallSession, member: str) -> str:
-    """The manifest without the named item, in every row that means it. ``member``: whose text it is."""
+def _meant(
+    dependencies: Sequence[Requested], name: str, session: InstallSession, item_of: _Items, member: str
+) -> frozenset[str]:
+    """The keys of every row that means the named item. ``member``: whose rows they are."""
     wanted, whole = parse_reference(name), session.manifest
-    dependencies = parse_manifest(text).dependencies
     ids = named(wanted.id, (line.id for line in dependencies if wanted.kind in (None, line.kind) or line.kind is None))
-    kinds = {line: _item(line, session)[0] for line in dependencies if line.id in ids}
+    kinds = {line: item_of(line)[0] for line in dependencies if line.id in ids}
     meant = {line: kind for line, kind in kinds.items() if wanted.kind in (None, kind)}
     keys = list(dict.fromkeys(line.key for line in meant))
     if len({line.id for line in meant}) > 1:
@@ -128,6 +143,4 @@ def _without(text: str, name: str, session: InstallSession, member: str) -> str:
             hint = f"{', '.join(others)} has it: `rye remove {name} -p {others[0]}`."
         file = f"{member}/rye.toml" if member else "rye.toml"
         raise RyeError("not-a-dependency", f"{name!r} is not in {file}.", hint)
-    for key in keys:
-        text = remove_dependency(text, key)[0]
-    return text
+    return frozenset(keys)
