@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from rye.project.misplaced import Misplaced, misplaced_items
 from rye.text.diagnostics import has_errors
 from rye.text.lazy import lazy_module
 from rye.workspace.customizing import health
+from rye.workspace.customizing.overriding import OverrideChecked, check_overrides
 
 if TYPE_CHECKING:
     from rye.customization.places import Places
@@ -38,12 +40,16 @@ _UNPROVEN = frozenset({"unsigned", "untrusted", "partial"})
 """Verdicts that are warnings: the text is valid, but no one the user trusts signed it."""
 
 
-class CheckRun(Struct, frozen=True):
+class CheckRun:
     """What checks are about. ``deployed``: finds what ``rye deploy --check`` would object to, in the room above."""
 
-    context: Context
-    where: Places
-    deployed: Callable[[], Sequence[Finding]] = tuple
+    def __init__(self, context: Context, where: Places, deployed: Callable[[], Sequence[Finding]] = tuple) -> None:
+        self.context, self.where, self.deployed = context, where, deployed
+
+    @cached_property
+    def overrides(self) -> tuple[OverrideChecked, ...]:
+        """What each overrides file does: found once for all parts that ask."""
+        return tuple(check_overrides(self.context, self.context.now().date()))
 
 
 class CheckPart(Struct, frozen=True):
@@ -59,13 +65,13 @@ _ANY = ("rye", "gastown")
 PARTS = (
     CheckPart(("validate",), lambda asked: [_validated(asked.context)]),
     CheckPart(("verify",), lambda asked: [_verified(asked.context)]),
-    CheckPart(("audit",), lambda asked: [_audit(asked.context)]),
+    CheckPart(("audit",), lambda asked: [_audit(asked)]),
     CheckPart(("deploy",), lambda asked: [_deployed(asked.deployed())]),
     CheckPart(("overlay-health",), lambda asked: [health.overlays(asked.context, asked.where)], _ANY),
-    CheckPart(("override-health",), lambda asked: [health.overrides(asked.context)]),
+    CheckPart(("override-health",), lambda asked: [health.overrides(asked.overrides)]),
     CheckPart(("role-directives",), lambda asked: [health.role_directives(asked.context, asked.where)]),
     CheckPart(("formulas",), lambda asked: [health.formulas(asked.context)]),
-    CheckPart(("customizations",), lambda asked: [health.applying(asked.context)]),
+    CheckPart(("customizations",), lambda asked: [health.applying(asked.context, lambda: asked.overrides)]),
     CheckPart(("python",), lambda _: [doctor.python_version(tuple(sys.version_info[:3]))], _ANY),
     CheckPart(("keys",), lambda asked: [health.own_keys(asked.context.home)], _ANY),
     CheckPart(("trust",), lambda asked: [health.trusted_keys(asked.context.home)], _ANY),
@@ -140,10 +146,11 @@ def _verified(context: Context) -> Check:
 _NO_ITEMS = "no items of your own"
 
 
-def _audit(context: Context) -> Check:
+def _audit(asked: CheckRun) -> Check:
     """``rye audit``'s findings about installed items."""
+    context = asked.context
     try:
-        return _audited(auditing.audit(context, require_project(context.cwd)))
+        return _audited(auditing.audit(context, require_project(context.cwd), overrides=lambda: asked.overrides))
     except RyeError as error:
         return Check("audit", "error", error.message, hint=error.hint)
 

@@ -9,6 +9,7 @@ stale and its formula is known.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -31,7 +32,7 @@ from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
 from rye.workspace.customizing.lapsed import lapsed_customizations
 from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
-from rye.workspace.customizing.overriding import check_overrides
+from rye.workspace.customizing.overriding import OverrideChecked
 from rye.workspace.customizing.roles import known_roles
 from rye.workspace.registries.project_registries import require_contact
 from rye.workspace.registries.registry_access import configured, reading_token
@@ -57,13 +58,10 @@ def overlays(context: Context, where: Places) -> Check:
     return checks.overlay_health([one.health for one in overlay_checks(context, where)])
 
 
-def overrides(context: Context) -> Check:
-    """Check the overrides of items."""
+def overrides(found: Iterable[OverrideChecked]) -> Check:
+    """Check the overrides of items. ``found``: what each file does."""
     return checks.override_health(
-        [
-            (one.shown, one.state, [finding.message.split("\n")[0] for finding in to_mend(one.findings)])
-            for one in check_overrides(context, context.now().date())
-        ]
+        [(one.shown, one.state, [finding.message.split("\n")[0] for finding in to_mend(one.findings)]) for one in found]
     )
 
 
@@ -77,9 +75,9 @@ def formulas(context: Context) -> Check:
     return checks.unreachable_formulas(formula_problems(context))
 
 
-def applying(context: Context) -> Check:
-    """Check that the project's customizations apply to what is installed."""
-    lapsed = [one for one in lapsed_customizations(context) if one.in_project]
+def applying(context: Context, overrides: Callable[[], Iterable[OverrideChecked]]) -> Check:
+    """Check that the project's customizations apply to what is installed. ``overrides``: finds what each overrides file does."""
+    lapsed = [one for one in lapsed_customizations(context, overrides) if one.in_project]
     return checks.lapsed([one.message for one in lapsed], lapsed[0].hint if lapsed else None)
 
 

@@ -6,7 +6,7 @@ project fails the first four until it is renewed or removed; one in the user's o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -37,13 +37,19 @@ class Lapsed(Struct, frozen=True, kw_only=True):
     """Whether it is part of the repository."""
 
 
-def lapsed_customizations(context: Context) -> tuple[Lapsed, ...]:
-    """The customizations in the project's and the user's space that no longer apply. Reads nothing if there are none."""
+def lapsed_customizations(
+    context: Context, overrides: Callable[[], Iterable[OverrideChecked]] | None = None
+) -> tuple[Lapsed, ...]:
+    """The customizations in the project's and the user's space that no longer apply. Reads nothing if there are none.
+
+    ``overrides``: finds what each overrides file does, for a caller who asks for that more than once.
+    """
     places = rye_places(context.home, find_project(context.cwd))
     folders = (*places.overrides, *places.overlays, *places.role_directives)
     if not any(folder.path.is_dir() for folder in folders):
         return ()
-    return (*_overrides(context), *_overlays(context, places), *_role_directives(context, places))
+    found = overrides() if overrides is not None else check_overrides(context, None)
+    return (*_overrides(found), *_overlays(context, places), *_role_directives(context, places))
 
 
 def require_applied(context: Context) -> None:
@@ -61,8 +67,8 @@ def require_applied(context: Context) -> None:
         )
 
 
-def _overrides(context: Context) -> Iterator[Lapsed]:
-    for checked in check_overrides(context, None):
+def _overrides(found: Iterable[OverrideChecked]) -> Iterator[Lapsed]:
+    for checked in found:
         for finding in checked.findings:
             if finding.code in _CODES or finding.severity == "error":
                 yield _override(checked, finding)

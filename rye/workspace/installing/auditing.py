@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +41,8 @@ from rye.registry.store.seen_advisories import Seen, read_advisories
 from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
-from rye.workspace.customizing.lapsed import lapsed_customizations
+from rye.workspace.customizing.lapsed import Lapsed, lapsed_customizations
+from rye.workspace.customizing.overriding import OverrideChecked
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.absences import absent_from_installed
 from rye.workspace.registries.pinned_registries import cosigners
@@ -86,8 +87,15 @@ class Audit(Struct, frozen=True):
         return sarif(self.findings, self.mentioned)
 
 
-def audit(context: Context, project: Project, without: frozenset[str] = frozenset()) -> Audit:
-    """Check a project. ``without``: groups whose items are skipped; the lock is still checked as a whole.
+def audit(
+    context: Context,
+    project: Project,
+    without: frozenset[str] = frozenset(),
+    *,
+    overrides: Callable[[], Iterable[OverrideChecked]] | None = None,
+) -> Audit:
+    """Check a project. ``without``: groups whose items are skipped; the lock is still checked as a whole. ``overrides``: as for
+    :func:`rye.workspace.customizing.lapsed.lapsed_customizations`.
 
     If a registry cannot be asked, its error is raised with the other findings: as warnings, and as ``findings`` in its
     details. Raises UsageError ``unknown-name``.
@@ -120,7 +128,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
     findings.extend(audit_runs(items, signed, environment.policy))
     findings.extend(audit_forced(manifest, state.lock, signed))
-    findings.extend(_lapsed(context))
+    findings.extend(_lapsed(lapsed_customizations(context, overrides)))
     findings.extend(_absent(context, project))
     changes = not_agreed(context.home, project, manifest, items, trusts_lock=trusts_lock(context))
     findings.extend(_changes([one for _, one in changes], items))
@@ -147,7 +155,7 @@ def _line_of(finding: Finding, lines: Mapping[str, int]) -> int:
     return next((line for name, line in lines.items() if item in (name, name.partition(":")[2])), 1)
 
 
-def _lapsed(context: Context) -> list[Finding]:
+def _lapsed(customizations: Iterable[Lapsed]) -> list[Finding]:
     return [
         Finding(
             rule="customization-lapsed",
@@ -158,7 +166,7 @@ def _lapsed(context: Context) -> list[Finding]:
             about=one.item,
             line=one.line,
         )
-        for one in lapsed_customizations(context)
+        for one in customizations
     ]
 
 
