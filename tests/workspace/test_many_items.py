@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 
 from rye.consent.memory import Memory
 from rye.project import lock_file, spaces
 from rye.signing.trust_store import TrustStore
 from rye.verified import on_disk
+from rye.workspace.customizing import overriding
+from rye.workspace.installing import removing
 from tests.scenes.person import Person
 
 FEW, MANY = 3, 12
@@ -124,3 +127,42 @@ def test_a_command_reads_what_is_about_all_items_as_often_for_many_and_each_file
     few, many = seen
     assert many.pop("read_present", 0) * FEW <= few.pop("read_present", 0) * MANY
     assert many == few
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[None]:
+    """A list that grows with each call of a function."""
+    calls: list[None] = []
+    real = getattr(owner, name)
+
+    def call(*given: Any, **named: Any) -> Any:
+        calls.append(None)
+        return real(*given, **named)
+
+    monkeypatch.setattr(owner, name, call)
+    return calls
+
+
+@pytest.mark.parametrize("command", ["check", "doctor"])
+def test_all_parts_of_a_check_judge_the_overrides_of_an_item_once(
+    projects: tuple[Person, Person], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    judged = counted(monkeypatch, overriding, "apply_overrides")
+    assert projects[0].run(command).code == 0
+    assert len(judged) == 2 * FEW
+
+
+def test_many_items_are_added_and_removed_with_as_many_readings_of_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = counted(monkeypatch, tomlkit, "parse")
+    read = counted(monkeypatch, removing, "parse_manifest")
+    seen = []
+    for number in (FEW, MANY):
+        made = project(tmp_path / str(number), number)
+        named = [f"team/s{each}" for each in range(number)]
+        for words in (["remove", *named[1:]], ["add", *named[1:]], ["remove", *named]):
+            parsed.clear()
+            read.clear()
+            made.ok(*words, "-y")
+            seen.append((words[0], len(parsed), len(read)))
+    assert seen[:3] == seen[3:]
