@@ -33,7 +33,7 @@ from registry_server.interop.repositories import Repositories
 from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.head_publication import shown_checkpoint
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.search_offers import item_history
+from registry_server.sequencer.search_offers import item_histories
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
@@ -250,12 +250,11 @@ class InteropPool:
             published = ledger.published()
             files: dict[str, bytes] = {}
             of: dict[str, str] = {}
-            for name in sorted(self._names) if published is not None else ():
-                history = item_history(ledger, name, published.time) if published is not None else None
-                if history is not None:
-                    entries = osv.entries(history, self._address())
-                    files |= entries
-                    of |= dict.fromkeys(entries, history.identity.namespace)
+            histories = item_histories(ledger, self._names, published.time) if published is not None else ()
+            for history in histories:
+                entries = osv.entries(history, self._address())
+                files |= entries
+                of |= dict.fromkeys(entries, history.identity.namespace)
                 if len(files) > self._settings.advisories:
                     raise RyeError(
                         "listing-too-large",

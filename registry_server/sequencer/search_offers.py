@@ -92,12 +92,14 @@ def history(ledger: LogView, name: str, now: datetime) -> tuple[ReleaseRecord, .
         return ()
 
 
-def item_history(ledger: LogView, name: str, now: datetime) -> ItemHistory | None:
-    """Return everything in the log about a name, as clients see it; None if they refuse its whole history."""
-    try:
-        return _judged(ledger, name, now)
-    except TrustError:
-        return None
+def item_histories(ledger: LogView, names: Iterable[str], now: datetime) -> Iterator[ItemHistory]:
+    """Yield everything in the log about each of these names, as clients see it, without those of which they refuse the whole
+    history. The lines of many names are read at once."""
+    for name, lines in ledger.index_lines(names):
+        try:
+            yield _judged(ledger, name, now, lines)
+        except TrustError:
+            continue
 
 
 def offer(ledger: LogView, some: Sequence[str], changes: StatementBatch, new: frozenset[str] = frozenset()) -> None:
@@ -144,10 +146,13 @@ def rank(version: str) -> tuple[bool, Version]:
     return (not parsed.is_prerelease, parsed) if parsed is not None else (False, Version.of(0, 0, 0, "0"))
 
 
-def _judged(ledger: LogView, name: str, now: datetime) -> ItemHistory:
+def _judged(ledger: LogView, name: str, now: datetime, lines: Sequence[IndexLine] | None = None) -> ItemHistory:
+    """``lines``: those of the name's index file, if already read."""
     kind, _, identifier = name.partition(":")
     identity = Identity(kind, identifier)
-    entries = [read_line(line, name) for line in dict(ledger.index_lines([name])).get(name, [])]
+    if lines is None:
+        lines = dict(ledger.index_lines([name])).get(name, [])
+    entries = [read_line(line, name) for line in lines]
     return judge(identity, entries, ledger.chain(identity.namespace), Owners(tuple(ledger.roots())), now)
 
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from msgspec.structs import replace
 
 from registry_server.interop import osv
@@ -126,6 +127,20 @@ class TestOsv:
         ]  # fmt: skip
         one = local.get(document["references"][0]["url"])
         assert one.json() == document
+
+    def test_many_advisories_take_as_many_questions_to_the_database(self, local: UncheckedRegistry) -> None:
+        asked: list[str] = []
+        engine = local.service.interop_pool._engine
+        sa.event.listen(engine, "checkout", lambda driver, *_: driver.set_trace_callback(asked.append))
+        seen = []
+        for first, number in ((0, 1), (1, 2), (3, 9)):
+            for each in range(first, first + number):
+                local.release(f"acme/pdf{each}")
+                local.advise(f"acme/pdf{each}", f"2026-{each}")
+            asked.clear()
+            assert len(self.all(local)) == first + number
+            seen.append(len(asked))
+        assert seen[1] == seen[2]  # the first also begins to follow the log
 
     def test_a_later_advisory_replaces_an_earlier_one_and_new_releases_count(self, local: UncheckedRegistry) -> None:
         local.release("acme/pdf")
