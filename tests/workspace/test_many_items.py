@@ -4,6 +4,7 @@ items is read as often as for few, and each file is hashed as often.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import tomlkit
 
 from rye.consent.memory import Memory
+from rye.deployment import own_items
 from rye.project import lock_file, spaces
 from rye.signing.trust_store import TrustStore
 from rye.verified import on_disk
@@ -166,3 +168,19 @@ def test_many_items_are_added_and_removed_with_as_many_readings_of_the_manifest(
             made.ok(*words, "-y")
             seen.append((words[0], len(parsed), len(read)))
     assert seen[:3] == seen[3:]
+
+
+def test_a_clone_is_looked_through_once_for_the_key_of_all_its_items(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    author = Person(tmp_path / "author", "shop")
+    author.ok("keys", "generate")
+    for each in range(FEW):
+        author.sign(f"skills/s{each}/SKILL.md", SKILL.format(name=f"s{each}"))
+    author.write(".ai/keys/author.pem", Path(author.public_key()).read_bytes())
+    colleague = Person(tmp_path / "colleague")
+    shutil.copytree(author.folder, colleague.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".rye"))
+    looked = counted(monkeypatch, own_items, "not_agreed_keys")
+    said = colleague.run("deploy", "--target", "claude", "-y")
+    assert "`rye trust project` shows its signer's key" in said.stdout + said.stderr
+    assert len(looked) == 1
