@@ -6,7 +6,7 @@ character here (DESIGN §6). An id can be a qualified id, a local id, or a bare 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -121,6 +121,10 @@ class Spaces:
         """The items of one space."""
         return self._space(space).entries
 
+    def every(self) -> Iterator[Entry]:
+        """The items of all spaces."""
+        return (entry for space in SPACES for entry in self.entries_of(space))
+
     def matching(self, reference: Reference) -> list[Entry]:
         """The items that the reference names: one, several if it is ambiguous, or none."""
         for space in SPACES:
@@ -136,7 +140,7 @@ class Spaces:
             return hits[0]
         if hits:
             raise _ambiguous(reference, hits)
-        raise _missing(reference, [entry for space in SPACES for entry in self.entries_of(space)])
+        raise _missing(reference, list(self.every()))
 
     def _space(self, space: str) -> _Listed:
         if space not in self._listed:

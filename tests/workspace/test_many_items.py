@@ -19,6 +19,7 @@ from rye.signing.trust_store import TrustStore
 from rye.verified import on_disk
 from rye.workspace.customizing import overriding
 from rye.workspace.installing import removing
+from tests.scenes.item_texts import FORMULA
 from tests.scenes.person import Person
 
 FEW, MANY = 3, 12
@@ -35,6 +36,11 @@ reason: The house's way
 -->
 As {who} wants it.
 <!-- END DIRECTIVE -->
+"""
+OVERLAY = """[[step-overrides]]
+step_id = "build"
+mode = "append"
+description = "Build it well."
 """
 READ_ONCE: tuple[tuple[Any, str], ...] = (
     (lock_file, "parse_lock"),
@@ -184,3 +190,21 @@ def test_a_clone_is_looked_through_once_for_the_key_of_all_its_items(
     said = colleague.run("deploy", "--target", "claude", "-y")
     assert "`rye trust project` shows its signer's key" in said.stdout + said.stderr
     assert len(looked) == 1
+
+
+@pytest.mark.parametrize("command", ["overlay list", "overlay check", "doctor"])
+def test_the_spaces_are_listed_as_often_for_overlays_of_many_formulas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    listed = counted(monkeypatch, spaces, "_entries")
+    seen = []
+    for number in (FEW, MANY):
+        made = Person(tmp_path / str(number), "shop")
+        for each in range(number):
+            made.write(f".ai/formulas/f{each}.formula.toml", FORMULA.format(name=f"f{each}"))
+            made.write(f".ai/formula-overlays/f{each}.toml", OVERLAY)
+        made.accepts()
+        listed.clear()
+        made.ok(*command.split())
+        seen.append(len(listed))
+    assert seen[0] == seen[1]

@@ -12,12 +12,12 @@ from pathlib import Path
 from rye.errors import RyeError, UsageError
 from rye.items.formula.model import Formula
 from rye.items.formula.resolution import resolve
-from rye.items.identity import is_segment
+from rye.items.identity import Reference, is_segment
 from rye.project.item_file import ItemFile, load_item
 from rye.project.spaces import looks_like_path
 from rye.project.target import require_parsed
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import EffectiveItem, Require, checked_item, effective_item
+from rye.workspace.items.effective_item import EffectiveItem, PublishedItems, Require, checked_item, effective_item
 
 
 def find_formula(context: Context, argument: str) -> EffectiveItem:
@@ -34,19 +34,24 @@ def find_formula(context: Context, argument: str) -> EffectiveItem:
     return found
 
 
-def resolved_formula(context: Context, item: ItemFile, require: Require) -> Formula:
+def resolved_formula(
+    context: Context, item: ItemFile, require: Require, items: PublishedItems | None = None
+) -> Formula:
     """The formula with ``extends`` and ``compose`` resolved. ``require`` is called with each formula that it refers to.
+    ``items``: of a caller that looks at many.
 
     Raises RyeError if it is invalid or cannot be resolved, and what ``require`` raises.
     """
-    return resolve(valid_formula(item), formula_loader(context, item.path.parent, require))
+    return resolve(valid_formula(item), formula_loader(context, item.path.parent, require, items))
 
 
 def nothing_required(_: EffectiveItem) -> None:
     """For callers that have asked about all formulas, or that compare a formula with its overlay, where no agent reads it."""
 
 
-def formula_loader(context: Context, folder: Path, require: Require) -> Callable[[str], Formula | None]:
+def formula_loader(
+    context: Context, folder: Path, require: Require, items: PublishedItems | None = None
+) -> Callable[[str], Formula | None]:
     """Return a function that finds a formula by name: first in ``folder``, then in the spaces."""
 
     def load(name: str) -> Formula | None:
@@ -58,7 +63,10 @@ def formula_loader(context: Context, folder: Path, require: Require) -> Callable
             found = EffectiveItem(item=item, entry=None, project=None, installed=checked_item(context, item))
         else:
             try:
-                found = effective_item(context, f"formula:{name}", base=True)
+                if items is not None:
+                    found = items.find(Reference(name, "formula"))
+                else:
+                    found = effective_item(context, f"formula:{name}", base=True)
             except RyeError as error:
                 if error.code == "no-such-item":
                     return None

@@ -17,8 +17,9 @@ from rye.customization.overlays import Overlay, OverlayResult, apply_overlay, re
 from rye.customization.places import OVERLAY_SUFFIX, Folder, Places, check_name, rye_places
 from rye.errors import RyeError
 from rye.items.formula.model import Formula, Step
-from rye.items.identity import is_segment
+from rye.items.identity import Reference, is_segment
 from rye.limits import OVERRIDES
+from rye.project.layout import find_project
 from rye.project.spaces import looks_like_path
 from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic
@@ -27,8 +28,7 @@ from rye.workspace.customizing.editing import Editable
 from rye.workspace.customizing.formulas import find_formula, nothing_required, resolved_formula
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.agreement import require_used
-from rye.workspace.items.effective_item import EffectiveItem, entry_of
-from rye.workspace.items.present_items import entries_of, names_of
+from rye.workspace.items.effective_item import EffectiveItem, PublishedItems, entry_of
 
 TEMPLATE = """\
 # Overlay of the formula {formula}: changes to single steps. Each change is a table like this one; remove the # signs.
@@ -210,11 +210,11 @@ class OverlayChecked(Struct, frozen=True, kw_only=True):
 
 def overlay_checks(context: Context, where: Places) -> list[OverlayChecked]:
     """Check every overlay file of the layout against its formula, the user's first."""
-    names = list(names_of(context, "formula"))
-    return [_check(context, folder, path, names) for folder in where.overlays for path in folder.files(OVERLAY_SUFFIX)]
+    items = PublishedItems(context, find_project(context.cwd))
+    return [_check(context, folder, path, items) for folder in where.overlays for path in folder.files(OVERLAY_SUFFIX)]
 
 
-def _check(context: Context, folder: Folder, path: Path, names: list[str]) -> OverlayChecked:
+def _check(context: Context, folder: Folder, path: Path, items: PublishedItems) -> OverlayChecked:
     name, shown = path.name.removesuffix(OVERLAY_SUFFIX), folder.shown(path)
 
     def checked(health: Health, data: bytes | None = None, ids: frozenset[str] = frozenset()) -> OverlayChecked:
@@ -231,12 +231,15 @@ def _check(context: Context, folder: Folder, path: Path, names: list[str]) -> Ov
         return checked(overlay_health.malformed(shown, reading))
     if not is_segment(name):
         return checked(Health("warning", f"{shown}: {name!r} is not a formula's name"))
+    wanted = Reference(name, "formula")
+    if not items.spaces.matching(wanted):
+        names = [one.location.name for one in items.spaces.every() if one.location.kind == "formula"]
+        near = get_close_matches(name, sorted(set(names)), 2, 0.5)
+        return checked(overlay_health.unknown_formula(shown, name, near))
     try:
-        found = find_formula(context, f"formula:{name}")
-        formula = resolved_formula(context, found.item, nothing_required)
+        found = items.find(wanted)
+        formula = resolved_formula(context, found.item, nothing_required, items)
     except RyeError as error:
-        if error.code == "no-such-item":
-            return checked(overlay_health.unknown_formula(shown, name, get_close_matches(name, names, 2, 0.5)))
         return checked(Health("warning", f"{shown}: its formula cannot be used: {error.message}"))
     # A user's overlay applies to all their projects, so only a formula that all of them share proves anything.
     certain = folder.level == "project" or (found.entry is not None and found.entry.space in ("user", "system"))
@@ -247,14 +250,15 @@ def _check(context: Context, folder: Folder, path: Path, names: list[str]) -> Ov
 def formula_problems(context: Context) -> dict[str, str | None]:
     """Why a formula cannot be used (hidden by another, or unresolvable), or None, by path."""
     problems: dict[str, str | None] = {}
-    for entry in entries_of(context, "formula"):
+    items = PublishedItems(context, find_project(context.cwd))
+    for entry in (one for one in items.spaces.every() if one.location.kind == "formula"):
         problem = None
         try:
-            found = find_formula(context, f"formula:{entry.id}")
+            found = items.find(Reference(entry.id, "formula"))
             if found.entry is None or found.entry.path != entry.path:
                 problem = f"unreachable: {entry.id!r} finds {found.item.shown}"
             else:
-                resolved_formula(context, found.item, nothing_required)
+                resolved_formula(context, found.item, nothing_required, items)
         except RyeError as error:
             problem = error.message.split("\n", 1)[0]
         problems[str(entry.path)] = problem

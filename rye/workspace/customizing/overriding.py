@@ -36,7 +36,6 @@ from rye.items.kinds import KINDS
 from rye.limits import OVERRIDES
 from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project
-from rye.project.lock_file import Locks
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, Spaces
 from rye.storage.atomic import replace_file
@@ -49,9 +48,9 @@ from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.items.applied_overrides import apply_overrides
 from rye.workspace.items.effective_item import (
     EffectiveItem,
+    PublishedItems,
     effective_item,
     entry_of_file,
-    published_entry,
     tree_for,
 )
 from rye.workspace.items.present_items import exists
@@ -375,10 +374,8 @@ class _Checking:
     with all its files."""
 
     def __init__(self, context: Context, project: Project | None, today: date | None) -> None:
-        self._context, self._project, self._today = context, project, today
-        self._manifest = load_manifest(project) if project is not None else Manifest()
-        self._spaces = Spaces(context.home, project, self._manifest.namespace)
-        self._locks = Locks()
+        self._context, self._today = context, today
+        self._items = PublishedItems(context, project)
         self._judged: dict[Path, tuple[str, tuple[Applied, ...]]] = {}
 
     def check(self, folder: Folder, path: Path, named: NamedFor) -> Iterator[OverrideChecked]:
@@ -386,7 +383,7 @@ class _Checking:
         kinds = (named.kind,) if named.kind is not None else KINDS.overridable()
         if path.name.endswith(FILES_SUFFIX):
             kinds = tuple(each for each in kinds if KINDS[each].main_file is not None)
-        targets = [reference for each in kinds if self._spaces.matching(reference := Reference(identifier, each))]
+        targets = [reference for each in kinds if self._items.spaces.matching(reference := Reference(identifier, each))]
         if not targets:
             hint = "Remove it, or rename it to the id of its item; `rye list` shows what is here."
             finding = Diagnostic(
@@ -410,10 +407,10 @@ class _Checking:
 
     def _item(self, reference: Reference) -> tuple[str, tuple[Applied, ...]]:
         """An item's ``kind:id``, and what each of its overrides files does."""
-        entry = self._spaces.find(reference)
+        entry = self._items.spaces.find(reference)
         if entry.path not in self._judged:
-            found = published_entry(self._context, entry, self._project, self._manifest, self._locks)
-            item = _overridable(self._context, found, str(reference), self._manifest, self._spaces)
+            found = self._items.find(reference)
+            item = _overridable(self._context, found, str(reference), self._items.manifest, self._items.spaces)
             self._judged[entry.path] = item.name, item.judge(item.files(), self._today).files
         return self._judged[entry.path]
 

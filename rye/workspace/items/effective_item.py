@@ -24,13 +24,14 @@ from rye.customization.places import Places, rye_places
 from rye.customization.provenance import Origin, origin_of, placed_message
 from rye.errors import RyeError, UsageError
 from rye.installation.shadows import Shadow, shadow_of
-from rye.items.identity import Identity, lookup_key, parse_reference
+from rye.items.identity import Identity, Reference, lookup_key, parse_reference
 from rye.items.location import Location, locate
 from rye.items.reading import ReadOptions
 from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project, installed_place
 from rye.project.lock_file import Locks, read_lock
+from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, Spaces, looks_like_path, root_of
 from rye.project.target import find_target
 from rye.storage.home import Home
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
     from rye.items.signed_release import SignedRelease
     from rye.project.lock import LockedItem
-    from rye.project.manifest import Manifest
     from rye.verified import installed as installed_files
     from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
@@ -200,16 +200,27 @@ def effective_entry(
     return customized(context, found, manifest=manifest, spaces=spaces)
 
 
-def published_entry(
-    context: Context, entry: Entry, project: Project | None, manifest: Manifest, locks: Locks
-) -> EffectiveItem:
-    """The same as published, without overrides. A row that was never verified on this machine is verified now, if it can be."""
-    try:
-        return _entry_item(context, entry, project, manifest, locks)
-    except RyeError as error:
-        if error.code != "unverified-item":
-            raise
-    return _entry_item(context, entry, project, manifest, None)
+class PublishedItems:
+    """Items as published, without overrides, for a caller that looks up many of one moment: rye.toml and rye.lock are read once,
+    and the spaces are listed once."""
+
+    def __init__(self, context: Context, project: Project | None) -> None:
+        self.project = project
+        self.manifest = load_manifest(project) if project is not None else Manifest()
+        self.spaces = Spaces(context.home, project, self.manifest.namespace)
+        self.locks = Locks()
+        self._context = context
+
+    def find(self, reference: Reference) -> EffectiveItem:
+        """The one item that the reference names. A row that was never verified on this machine is verified now, if it can be.
+        Raises like :func:`effective_item`."""
+        entry = self.spaces.find(reference)
+        try:
+            return _entry_item(self._context, entry, self.project, self.manifest, self.locks)
+        except RyeError as error:
+            if error.code != "unverified-item":
+                raise
+        return _entry_item(self._context, entry, self.project, self.manifest, None)
 
 
 def _entry_item(
