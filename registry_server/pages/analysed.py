@@ -6,6 +6,8 @@ rendering of the whole text.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from registry_server.pages.examined import described, examine, facts_of
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
@@ -26,6 +28,11 @@ def files_of(registry: RegistryView, record: ReleaseRecord) -> tuple[Bytes, bool
         return dict.fromkeys(hashes), False
     files = registry.files(record.identity.namespace, list(dict.fromkeys(hashes.values())))
     return {path: files[sha256] for path, sha256 in hashes.items()}, registry.is_short(files)
+
+
+def files_named(records: Iterable[ReleaseRecord]) -> set[str]:
+    """Return the SHA-256 of all files of these releases."""
+    return {sha256 for record in records for sha256 in release_files(record.release)}
 
 
 def analysis_of(registry: RegistryView, record: ReleaseRecord) -> tuple[Analysis, bool]:

@@ -8,12 +8,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+import sqlalchemy as sa
 from lxml import etree
 from msgspec import Struct
 from msgspec.structs import replace
 
 from registry_server.pages.addresses import entry_path, feed_path, item_feed_path, item_path, namespace_path
-from registry_server.pages.analysed import description_of
+from registry_server.pages.analysed import description_of, files_named
 from registry_server.pages.entry_words import EntryWords, entry_words
 from registry_server.pages.escaped_text import plain
 from registry_server.pages.limits import RECORDS
@@ -22,6 +23,8 @@ from registry_server.pages.name_ranges import Stretch, newest_positions, stretch
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
+from registry_server.storage.prepared import Among, Prepared
+from registry_server.storage.schema import log_entries
 from rye.describing.description import ages_of
 from rye.describing.words import Said, said
 from rye.items.identity import Identity, is_segment
@@ -186,11 +189,12 @@ def _described(registry: RegistryView, entries: tuple[FeedEntry, ...]) -> tuple[
     released = {_identity(entry.told): None for entry in entries if entry.told.type == "release"}
     histories = registry.histories([each for each in released if each is not None])
 
+    logged = {record.line.log: record for history in histories.values() for record in history.records}
+    records = {entry.position: logged[entry.position] for entry in entries if entry.position in logged}
+    registry.taken_down(files_named(records.values()))
+
     def words(entry: FeedEntry) -> tuple[Said, ...]:
-        identity = _identity(entry.told)
-        history = histories.get(identity) if entry.told.type == "release" and identity is not None else None
-        records = history.records if history is not None else ()
-        record = next((each for each in records if each.line.log == entry.position), None)
+        record = records.get(entry.position)
         description = description_of(registry, record) if record is not None else None
         if record is None or description is None:
             return ()
@@ -230,15 +234,19 @@ def _newest(registry: RegistryView, scope: Scope) -> Iterator[tuple[int, bytes]]
     size = registry.published.size
     where = scope.where(registry)
     if where is not None:
-        for position in newest_positions(registry.connection, where, 2 * RECORDS.feed_entries):
-            if position < size:
-                yield position, registry.log.leaves(position, position + 1)[0]
+        found = newest_positions(registry.connection, where, 2 * RECORDS.feed_entries)
+        positions = [position for position in found if position < size]
+        leaves: dict[int, bytes] = dict(_LEAVES.rows(registry.connection, {"some": positions})) if positions else {}
+        yield from ((position, bytes(leaves[position])) for position in positions)
         return
     least = max(size - RECORDS.feed_looks, 0)
     for end in range(size, least, -RECORDS.feed_entries):
         start = max(end - RECORDS.feed_entries, least)
-        leaves = registry.log.leaves(start, end)
-        yield from ((start + at, leaves[at]) for at in range(len(leaves) - 1, -1, -1))
+        some = registry.log.leaves(start, end)
+        yield from ((start + at, some[at]) for at in range(len(some) - 1, -1, -1))
+
+
+_LEAVES = Prepared(sa.select(log_entries.c.position, log_entries.c.leaf).where(Among(log_entries.c.position)))
 
 
 # -- XML -------------------------------------------------------------------------------------------------------------------

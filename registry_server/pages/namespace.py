@@ -130,7 +130,7 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given], ki
             who,
             registry.chain_basis(namespace),
             hashlib.sha256(repr(rows).encode()).digest(),
-            [registry.basis(identity) for identity in listed],
+            registry.bases(listed),
             uses_of(registry, listed),
             counts,
         )

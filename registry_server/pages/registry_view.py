@@ -6,7 +6,7 @@ never the tables: :meth:`RegistryView.may_read`, :meth:`RegistryView.history`, :
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -54,6 +54,8 @@ class RegistryView:
         self._store = store
         self._indexes: dict[str, str] = {}
         """The SHA-256 of index files that were asked for, by name. Empty: there is no such name."""
+        self._gone: dict[str, bool] = {}
+        """Whether files that were asked for were taken down."""
         self.published: Published = published
         """The newest head."""
         self.analyses = analyses
@@ -132,7 +134,12 @@ class RegistryView:
 
         If it is equal, the history is the same, with its yanks, deprecation, advisories and takedowns.
         """
-        return self._index_hashes([str(identity)])[str(identity)], *self.chain_basis(identity.namespace)
+        return self.bases([identity])[0]
+
+    def bases(self, identities: Sequence[Identity]) -> list[tuple[object, ...]]:
+        """Return the same of several items, in their order."""
+        hashes = self._index_hashes([str(identity) for identity in identities])
+        return [(hashes[str(identity)], *self.chain_basis(identity.namespace)) for identity in identities]
 
     def history(self, identity: Identity) -> ItemHistory | None:
         """Return an item's history, checked as clients check it; None if it has none or this reader may not see it.
@@ -193,8 +200,14 @@ class RegistryView:
     # -- bytes -----------------------------------------------------------------------------------------------------------
 
     def taken_down(self, hashes: Iterable[str]) -> frozenset[str]:
-        """Return those of the files that were taken down, as soon as the log says so."""
-        return frozenset(self.log.taken_down(hashes))
+        """Return those of the files that were taken down, as soon as the log says so. Each is asked about once: who needs
+        those of many releases asks for all first."""
+        wanted = frozenset(hashes)
+        unread = wanted - self._gone.keys()
+        if unread:
+            gone = self.log.taken_down(unread)
+            self._gone.update((sha256, sha256 in gone) for sha256 in unread)
+        return frozenset(sha256 for sha256 in wanted if self._gone[sha256])
 
     def files(self, namespace: str, hashes: list[str]) -> dict[str, bytes | None]:
         """Return the bytes of released files; None: they were taken down or are gone, or the reader may not see them.

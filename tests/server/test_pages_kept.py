@@ -433,6 +433,22 @@ class TestBasis:
         assert {"names", "keysets", "takedowns", "documents"} <= tables
         assert tables - {"json_each"} <= _LOG_TABLES <= set(schema.metadata.tables)
 
+    @pytest.mark.parametrize("path", ["/-/namespaces/acme", "/-/namespaces/acme/feed.atom", f"{ITEM}/feed.atom"])
+    def test_many_rows_take_as_many_questions_to_the_database(self, registry: Counted, path: str) -> None:
+        ran: list[str] = []
+        engine = registry.local.service.pages._engine
+        sa.event.listen(engine, "checkout", lambda driver, *_: driver.set_trace_callback(ran.append))
+        seen = []
+        for numbers in (range(2), range(2, 10)):
+            for number in numbers:
+                registry.put("item", f"1.{number}.0")
+                registry.put(f"other-{number}")
+            ran.clear()
+            registry.get(path)
+            asked = ("FROM takedowns", "FROM names ", "log_entries.position IN", "log_entries.position <")
+            seen.append([sum(each in " ".join(sql.split()) for sql in ran) for each in asked])
+        assert seen[0] == seen[1]
+
 
 def test_a_foot_has_the_room_that_pages_leave_for_it() -> None:
     head = Head(10**15, now(), "x")
