@@ -237,12 +237,15 @@ class Face:
     # -- whose run it is -----------------------------------------------------------------------------------------------
 
     async def _opened(self, ctx: Context) -> Opened:
-        """The run of a request, once what interrupted calls left is swept. Raises MCPError."""
+        """The run of a request, once what interrupted calls left is swept and policies are read again. Raises MCPError."""
         opened = self._run_of(ctx)
         try:
             await _aside(partial(_sweep, opened))
+            await _aside(opened.session.renew)
         except RyeError as error:
             raise _protocol_error(from_rye_error(error)) from error
+        except CallError as error:
+            raise _protocol_error(error) from error
         return opened
 
     def _run_of(self, ctx: Context) -> Opened:

@@ -42,15 +42,16 @@ class Deciding:
     """Decides about the calls of one run."""
 
     def __init__(self, world: World, rules: Rules):
+        self.rules = rules
+        """The policies as they were read last (:meth:`rye.runtime.session.Session.renew`)."""
         self._world = world
-        self._rules = rules
 
     def may(self, chain: Chain, primary: str, kind: str, item_id: str) -> bool:
         """Whether both chain and policy allow the action, perhaps after a question."""
         if not allows(chain, primary, kind, item_id):
             return False
         action = capability_of(primary, kind, item_id)
-        return not self._rules.forbids(action) and self._rules.answer(primary, action) != "deny"
+        return not self.rules.forbids(action) and self.rules.answer(primary, action) != "deny"
 
     def decide(self, chain: Chain, asked: Asked, version: str | None, *, agreed: bool = False) -> Allowed:
         """Return what the call may do. ``version``: the version the item must have; ``agreed``: a person approved the call.
@@ -63,12 +64,12 @@ class Deciding:
         if isinstance(call, SearchCall):
             decision = decide(chain, capability_of("search", call.item_type))
             self._require(decision, call.item_type)
-            if self._rules.answer("search", decision.required) == "deny":
+            if self.rules.answer("search", decision.required) == "deny":
                 raise _denied_by_approval(decision, call.item_type)
             return Allowed(decision)
         primary = _PRIMARIES[type(call)]
         decision = self._decide_item(chain, primary, call)
-        say = self._rules.answer(primary, decision.required)
+        say = self.rules.answer(primary, decision.required)
         if say == "deny":  # before the item is looked for: a denial says the same whether or not there is one
             raise _denied_by_approval(decision, asked.item)
         try:
@@ -105,7 +106,7 @@ class Deciding:
             if where.startswith("operator:"):
                 hint = "Start the server with --as ID to give it that directive's rights."
             raise denied(decision, message, hint, resource)
-        if self._rules.forbids(decision.required):
+        if self.rules.forbids(decision.required):
             raise denied(decision, f"The policy forbids {decision.required}.", None, resource)
 
     def _find(self, call: _ItemCall, version: str | None) -> UsableItem | OwnFile:

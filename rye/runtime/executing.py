@@ -29,7 +29,6 @@ from rye.runtime.results import (
     StartedResult,
     as_answer,
 )
-from rye.runtime.rules import Rules
 
 
 class Returned(Struct, frozen=True):
@@ -54,7 +53,6 @@ class Executing:
         run: str,
         chain: Chain,
         world: World,
-        rules: Rules,
         deciding: Deciding,
         meter: Meter,
         declared: Declared,
@@ -65,7 +63,6 @@ class Executing:
         self.returned: Returned | None = None
         self._run = run
         self._world = world
-        self._rules = rules
         self._deciding = deciding
         self._meter = meter
         self._declared = declared
@@ -160,7 +157,7 @@ class Executing:
             sha256=item.sha256,
             required=decision.required,
             chain=[LevelResult(level.id, level.by) for level in decision.levels],
-            approval=self._rules.answer("execute", decision.required),
+            approval=self._deciding.rules.answer("execute", decision.required),
         )
 
 

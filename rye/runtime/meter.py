@@ -20,12 +20,12 @@ _COUNTED_AT_TURNS = ("turns", "tokens", "spend", "duration")
 
 
 class Meter:
-    """Counts for one run. Thread-safe. ``depth``: the depth of the chain at the start."""
+    """Counts for one run. Thread-safe. ``policy``: the limits of policies; ``depth``: the depth of the chain at the start."""
 
-    def __init__(self, bounds: Iterable[Bound], clock: Clock, depth: int, lock: RLock):
+    def __init__(self, policy: Limits, bounds: Iterable[Bound], clock: Clock, depth: int, lock: RLock):
         self.crossing: Crossing | None = None
         """The limit that was exceeded, if any."""
-        self._bounds = list(bounds)
+        self._bounds = [Bound(policy), *bounds]
         self._used = Used(depth=depth)
         self._model = Used()
         self._clock = clock
@@ -36,6 +36,11 @@ class Meter:
     def limits(self) -> Limits:
         """The most that the run may use in total."""
         return minimum(bound.limits for bound in self._bounds)
+
+    def renew(self, policy: Limits) -> None:
+        """Replace the limits of policies. What was used so far counts against them."""
+        with self._lock:
+            self._bounds[0] = Bound(policy)
 
     @property
     def limits_tools(self) -> bool:

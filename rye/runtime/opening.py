@@ -1,6 +1,8 @@
 """Opening a run: its principal, its rules and its log.
 
-The policies of project, user and organization are combined, which can only make them stricter.
+The policies of project, user and organization are combined, which can only make them stricter. They are read again for each
+call, and so are the directives that the run was started for. A change can therefore end a run's rights at once, but not widen
+them: the rules of the start count as well.
 
 An ``allow`` in ``[policy.approval]`` removes a question. In a project's rye.toml it therefore has no effect until this user
 accepts the project: anyone who can commit can write it (DESIGN 6.1).
@@ -17,7 +19,7 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.errors import UsageError
+from rye.errors import RyeError, UsageError
 from rye.installation.environment import policy_in_force
 from rye.items.identity import parse_reference
 from rye.permissions.policy_table import PolicyTable
@@ -112,12 +114,19 @@ def open_session(
         children=children,
         secrets=tuple(sorted({*secrets, *known_secrets(context.environment)}, key=lambda value: (-len(value), value))),
     )
+    start = rules_in_force(context, project, manifest, others)
+
+    def rules() -> Rules:
+        _require_unchanged(items, levels)
+        others = read_other_policies(context.home, context.now())
+        return rules_in_force(context, project, load_manifest(project), others).beside(start)
+
     session = Session(
         run,
         Chain(levels),
         world,
         log,
-        rules_in_force(context, project, manifest, others),
+        rules,
         binding=binding,
         not_enforced=not_enforced,
         limits=limits,
@@ -134,6 +143,15 @@ def read_directive(items: ProjectItems, reference: str) -> tuple[UsableItem, Lev
         raise UsageError("wrong-kind", message, f"`rye show {wanted.kind}:{wanted.id}` shows it.", what="directive")
     item, level = items.level(wanted.id, wanted.range)
     return item, replace(level, id=item.id)
+
+
+def _require_unchanged(items: ProjectItems, levels: Sequence[Level]) -> None:
+    """Require that the directives of a chain are still what they were, and may still be used. Raises RyeError ``modified-item``,
+    and what reading raises."""
+    for level in levels:
+        if level.kind == "directive" and items.read("directive", level.id, runs=True).sha256 != level.sha256:
+            message = f"{level.label} has changed since this run started."
+            raise RyeError("modified-item", message, "Start the run, or the server, again: it then uses the new text.")
 
 
 def _noted(policy: PolicyInForce) -> Event:

@@ -97,22 +97,23 @@ class Session:
         chain: Chain,
         world: World,
         log: EventLog,
-        rules: Rules | None = None,
+        rules: Callable[[], Rules] = Rules,
         *,
         binding: Binding = "advisory",
         not_enforced: Sequence[str] = (),
         limits: Limits | None = None,
         declared: Declared = None,
     ):
-        """``declared``: the outputs of the directive that the run was started for; ``limits``: additional limits from a
-        parent or the command line; ``not_enforced``: limits that cannot be counted here."""
-        rules = rules or Rules()
+        """``rules``: reads the policies, and that the run may still go on, for each call; raises RyeError if not;
+        ``declared``: the outputs of the directive that the run was started for; ``limits``: additional limits from a parent or
+        the command line; ``not_enforced``: limits that cannot be counted here. Raises RyeError."""
         lock = threading.RLock()
+        first = rules()
         above = max(chain.depth - 1, 0)  # a parent's remaining depth counts from the parent
-        bounds = [Bound(rules.limits), *([Bound(limits, Used(depth=above))] if limits is not None else [])]
+        bounds = [Bound(limits, Used(depth=above))] if limits is not None else []
         bounds += [Bound(level.limits, Used(depth=depth)) for depth, level in enumerate(chain.levels)]
         self.run = run
-        self.meter = Meter(bounds, world.clock, chain.depth, lock)
+        self.meter = Meter(first.limits, bounds, world.clock, chain.depth, lock)
         """Counts what the run uses; a front end that runs the model counts the model's use here."""
         self.recording = Recording(log, world.clock, world.secrets, lock)
         """Writes the run's log."""
@@ -120,8 +121,9 @@ class Session:
         self._not_enforced = tuple(not_enforced)
         self._world = world
         self._approvals = ApprovalStore(log.folder)
-        self._deciding = Deciding(world, rules)
-        self._executing = Executing(run, chain, world, rules, self._deciding, self.meter, declared, lock)
+        self._rules = rules
+        self._deciding = Deciding(world, first)
+        self._executing = Executing(run, chain, world, self._deciding, self.meter, declared, lock)
         self._lock = lock
 
     @property
@@ -144,8 +146,19 @@ class Session:
             "limits": self.meter.limits.as_json(),
         }
 
+    def renew(self) -> None:
+        """Read again what the next decisions follow from (:func:`rye.runtime.opening.open_session`). Each call does; so does who
+        lists what may be called. Raises CallError if it cannot be read, or the run may not go on."""
+        with self._lock:
+            try:
+                rules = self._rules()
+            except RyeError as error:
+                raise from_rye_error(error) from error
+            self._deciding.rules = rules
+            self.meter.renew(rules.limits)
+
     def may(self, primary: str, kind: str, item_id: str) -> bool:
-        """Whether chain and policy allow an action. Logs nothing; for listing what may be called."""
+        """Whether chain and policy allow an action, as they were read last. Logs nothing; for listing what may be called."""
         return self._deciding.may(self.chain, primary, kind, item_id)
 
     def act(
@@ -230,10 +243,14 @@ class Session:
         return asked, self._ask_person(asked, must_ask, version, ask)
 
     def _require_open(self, calls: int, beyond: bool = False) -> None:
-        """Count calls. Raises CallError if the run is over, or has exceeded a limit, unless ``beyond`` allows it."""
+        """Count calls, under the policies as they are now. Raises CallError if the run is over or may not go on, or has exceeded
+        a limit, unless ``beyond`` allows it."""
         if self.recording.closed:
             raise CallError("cancelled", "This run has ended.", "Start another run.")
-        self.meter.count_calls(calls, beyond=beyond)
+        try:
+            self.renew()
+        finally:  # calls that are refused count as well
+            self.meter.count_calls(calls, beyond=beyond)
 
     def _ask_person(self, asked: Asked, allowed: Allowed, version: str | None, ask: Ask) -> Allowed:
         """Get a person's approval and decide the call again. Raises CallError ``approval-required`` or ``denied``."""

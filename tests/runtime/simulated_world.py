@@ -172,7 +172,8 @@ class Simulation:
             secrets=secrets,
         )
         log = EventLog(self.folder, levels[0].label)
-        self.session = Session(RUN, Chain(levels), world, log, rules, declared=declared or outputs)
+        self.rules = rules or Rules()
+        self.session = Session(RUN, Chain(levels), world, log, lambda: self.rules, declared=declared or outputs)
 
     def act(self, name: str, **arguments: object) -> dict[str, object]:
         return self.session.act(name, arguments)
