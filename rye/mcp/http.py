@@ -10,7 +10,7 @@ import ipaddress
 import json
 import socket
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -24,14 +24,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from rye.errors import RyeError, UsageError
 from rye.limits import RUNTIME
 from rye.mcp.hosting import RunsByToken, refused
+from rye.mcp.http_sessions import App, FairSessions, Receive, Scope, Send
 from rye.mcp.server import GRANT
 from rye.mcp.tokens import Grant, TokenRefused, read_token
 from rye.project.layout import Project
 
-_Scope = MutableMapping[str, Any]
-_Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-_App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 PATH = "/mcp"
 _EXPIRY_SECONDS = 30
 
@@ -85,7 +82,7 @@ class BearerGate:
 
     def __init__(
         self,
-        app: _App,
+        app: App,
         runs: RunsByToken,
         project: Project,
         key: Callable[[], bytes],
@@ -105,7 +102,7 @@ class BearerGate:
         self._only = only
         self._demanded = demanded
 
-    async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the token of a request before anything else reads it (ASGI)."""
         if scope["type"] == "http":
             try:
@@ -118,7 +115,7 @@ class BearerGate:
             return
         await self._app(scope, receive, send)
 
-    async def _grant(self, scope: _Scope) -> Grant | None:
+    async def _grant(self, scope: Scope) -> Grant | None:
         given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
         if not given:
             if self._demanded:
@@ -152,7 +149,7 @@ def _user_of(grant: Grant | None) -> AuthenticatedUser | None:
     return AuthenticatedUser(AccessToken(token=grant.id, client_id=grant.id, scopes=[]))
 
 
-async def _unauthorized(send: _Send, error: TokenRefused) -> None:
+async def _unauthorized(send: Send, error: TokenRefused) -> None:
     body = json.dumps(error.as_json()).encode()
     headers = [
         (b"content-type", b"application/json"),
@@ -164,21 +161,29 @@ async def _unauthorized(send: _Send, error: TokenRefused) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def application(server: Server[Any], host: str, port: int) -> _App:
-    """Return the SDK's application, which only accepts this server's own names as Host and Origin."""
+def application(server: Server[Any], host: str, port: int) -> App:
+    """Return the SDK's application, which only accepts this server's own names as Host and Origin, and shares its sessions."""
     names = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [f"[{host}]" if ":" in host else host]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[f"{name}:{port}" for name in names] + ([] if port != 80 else names),
         allowed_origins=[f"http://{name}:{port}" for name in names],
     )
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=security,
         max_request_body_size=RUNTIME.request_bytes,
-        max_sessions=RUNTIME.principals,
+        session_idle_timeout=RUNTIME.session_seconds,
+        max_sessions=RUNTIME.sessions,
         host=host,
     )
+    return FairSessions(app, _owner)
+
+
+def _owner(scope: Scope) -> str:
+    """Whose request it is: that of a token, or (empty) of all clients without one."""
+    grant: Grant | None = scope.get(GRANT)
+    return grant.id if grant is not None else ""
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -196,7 +201,7 @@ def listening(host: str, port: int) -> socket.socket:
     return found
 
 
-async def serve(app: _App, runs: RunsByToken, where: socket.socket, tell: Callable[[], None]) -> None:
+async def serve(app: App, runs: RunsByToken, where: socket.socket, tell: Callable[[], None]) -> None:
     """Serve until a signal arrives. ``tell`` is called once requests are accepted."""
     config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=3)
     server = uvicorn.Server(config)

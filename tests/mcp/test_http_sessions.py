@@ -1,0 +1,92 @@
+"""Sessions over HTTP are shared fairly: nobody without a token keeps a token's owner out (rye.mcp.http_sessions)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from rye.limits import RUNTIME
+from rye.mcp.http_sessions import OpenSession, gives_way
+from tests.mcp.sessions import own_directive, project_with_key
+from tests.mcp.test_http import Running
+
+ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+}
+
+
+def session(name: str, owner: str, used: float, *, busy: bool = False) -> OpenSession:
+    return OpenSession(name, owner, used, busy)
+
+
+def ends(owner: str, *sessions: OpenSession) -> str | None:
+    found = gives_way(sessions, owner)
+    return found.name if found is not None else None
+
+
+@pytest.mark.parametrize(
+    ("owner", "given", "expected"),
+    [
+        ("new", [session("a", "", 1), session("b", "", 2)], "a"),
+        ("new", [session("a", "", 1, busy=True), session("b", "", 2)], "b"),
+        ("new", [session("a", "", 1, busy=True), session("b", "", 2, busy=True), session("c", "one", 0)], "a"),
+        ("new", [session("a", "one", 2), session("b", "two", 1)], "b"),
+        ("new", [session("a", "one", 2, busy=True), session("b", "two", 1, busy=True)], None),
+        ("", [session("a", "", 2), session("b", "", 1), session("c", "one", 0)], "b"),
+        ("", [session("a", "", 2, busy=True), session("b", "", 1, busy=True), session("c", "one", 0)], None),
+        ("one", [session("a", "two", 0), session("b", "one", 1)], "b"),
+        ("one", [session("a", "two", 0), session("b", "one", 1, busy=True)], None),
+        ("one", [], None),
+    ],
+)
+def test_whoever_has_the_most_gives_way(owner: str, given: list[OpenSession], expected: str | None) -> None:
+    assert ends(owner, *given) == expected
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    shop = project_with_key(tmp_path_factory.mktemp("sessions"))
+    own_directive(shop, "work/ship")
+    running = Running(shop)
+    yield running
+    running.stop()
+
+
+def opened(client: httpx2.Client, server: Running, token: str | None = None) -> tuple[int, str]:
+    given = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    answer = client.post(server.url, content=json.dumps(HELLO), headers={**ACCEPT, **given})
+    return answer.status_code, answer.headers.get("mcp-session-id", "")
+
+
+def lists(client: httpx2.Client, server: Running, name: str, token: str | None = None) -> int:
+    given = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    headers = {**ACCEPT, **given, "mcp-session-id": name}
+    return client.post(server.url, content=json.dumps(asked), headers=headers).status_code
+
+
+@pytest.mark.processes
+def test_clients_without_a_token_leave_room_for_those_with_one(server: Running) -> None:
+    token = server.token()
+    with httpx2.Client(timeout=20) as client:
+        names = []
+        for _ in range(RUNTIME.sessions):
+            status, name = opened(client, server)
+            assert status == 200
+            names.append(name)
+        assert lists(client, server, names[0]) == 200  # so that the second one is idle for the longest time
+        status, own = opened(client, server, token)
+        assert status == 200
+        assert lists(client, server, own, token) == 200
+        assert lists(client, server, names[1]) == 404
+        assert lists(client, server, names[0]) == 200
+        status, name = opened(client, server)  # one more without a token takes the place of another without one
+        assert (status, lists(client, server, own, token), lists(client, server, name)) == (200, 200, 200)
+        assert lists(client, server, names[2]) == 404
