@@ -36,8 +36,8 @@ class AccountMember(Struct, frozen=True):
     disabled: str | None
 
 
-def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", subject: str = "") -> AccountMember:
-    """Create an account. Raises RyeError ``invalid-value``, ``already-exists``."""
+def create(connection: sa.Connection, name: str, now: str) -> AccountMember:
+    """Create an account for the operator. Raises RyeError ``invalid-value``, ``already-exists``."""
     if not name or len(name) > _NAME_CHARACTERS or not name.isprintable() or name != name.strip():
         raise RyeError(
             "invalid-value", "An account's name is 1 to 100 printable characters.", None, what="account name"
@@ -56,6 +56,10 @@ def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", 
             "`rye-registry account list` shows all accounts.",
             what="account",
         )
+    return _new(connection, name, now)
+
+
+def _new(connection: sa.Connection, name: str, now: str, issuer: str = "", subject: str = "") -> AccountMember:
     identifier = secrets.token_hex(8)
     row = {
         "id": identifier,
@@ -71,6 +75,7 @@ def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", 
 def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str, now: str) -> AccountMember:
     """The account of a person whom an issuer vouches for, created at their first sign-in under a free name.
 
+    Another transaction may create it, or take the name, at the same moment (:func:`registry_server.storage.database.changing`).
     Raises RyeError ``account-disabled``.
     """
     where = sa.and_(accounts.c.issuer == issuer, accounts.c.subject == subject)
@@ -82,7 +87,7 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
         while connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
             number += 1
             name = f"{plain}-{number}"
-        return create(connection, name, now, issuer=issuer, subject=subject)
+        return _new(connection, name, now, issuer, subject)
     member = get(connection, identifier)
     if member.disabled is not None:
         raise _disabled(member)

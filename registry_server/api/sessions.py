@@ -191,12 +191,7 @@ async def reading(service: Service, look: Callable[[sa.Connection], _T]) -> _T:
 
 async def changing(service: Service, change: Callable[[sa.Connection], _T]) -> _T:
     """Change tables that do not belong to the log, in a thread."""
-
-    def run() -> _T:
-        with database.change(service.engine) as connection:
-            return change(connection)
-
-    return await asyncio.to_thread(run)
+    return await asyncio.to_thread(database.changing, service.engine, change)
 
 
 async def changing_as(request: AnyRequest, change: Callable[[sa.Connection], _T]) -> _T:

@@ -5,8 +5,8 @@ explicit:
 
 * :func:`ask` runs one query by itself: a single statement sees one consistent state without a transaction.
 * :func:`reader` sees one consistent state and waits for no other transaction.
-* :func:`change` writes tables that are not part of the log (tokens). On PostgreSQL it never waits for the log's writer;
-  SQLite has one lock for all writes, so there it waits for the running batch.
+* :func:`change` and :func:`changing` write tables that are not part of the log (tokens). On PostgreSQL they never wait for
+  the log's writer; SQLite has one lock for all writes, so there they wait for the running batch.
 * :func:`writer` is exclusive among all processes on the same database (SQLite: ``BEGIN IMMEDIATE``; PostgreSQL: an
   advisory lock until the transaction ends). It waits at most ``wait_seconds``. PostgreSQL ends the session of a writer
   that is silent for ``idle_seconds``, because it is stopped or unplugged, so that another process can take over.
@@ -117,6 +117,22 @@ def change(engine: sa.Engine) -> Iterator[sa.Connection]:
         yield connection
 
 
+def changing(engine: sa.Engine, work: Callable[[sa.Connection], _T]) -> _T:
+    """Do ``work`` in a transaction like :func:`change`, and return its result.
+
+    Two transactions on PostgreSQL can find the same unique value free at the same moment, such as the name of a new account. One
+    of them then fails at its end; its work is done again, and finds what the other one wrote.
+    """
+    for is_last in (*(False,) * _SAME_TRIES, True):
+        try:
+            with _transaction(engine, _CHANGE) as (connection, _):
+                return work(connection)
+        except driver_errors() as error:
+            if is_last or _state(error) != _SAME_STATE:
+                raise explained(error) from error
+    raise AssertionError("the last try returns or raises")
+
+
 @contextmanager
 def writer(engine: sa.Engine) -> Iterator[sa.Connection]:
     """The only writing transaction; committed at the end of the block, rolled back if the block raises."""
@@ -185,7 +201,7 @@ def explained(error: Exception) -> RyeError:
     """Turn a driver's error into a RyeError: ``database-busy``, ``storage-full``, ``writer-silent`` or
     ``database-unavailable``."""
     original = getattr(error, "orig", None) or error
-    state = getattr(original, "sqlstate", None) or ""
+    state = _state(error)
     name = getattr(original, "sqlite_errorname", None) or ""
     if isinstance(error, sa.exc.TimeoutError) or state in _BUSY_STATES or name.startswith(_BUSY_NAMES):
         return RyeError(
@@ -217,9 +233,17 @@ _BUSY_STATES = {
     "40P01",
 }  # lock not available, cancelled by a timeout, serialization, deadlock
 _SILENT_STATE = "25P03"
+_SAME_STATE = "23505"
+"""A unique value that another transaction has just written."""
+_SAME_TRIES = 4
 _BUSY_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _FULL_STATES = {"53100"}
 _FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+
+
+def _state(error: Exception) -> str:
+    """PostgreSQL's code of an error (SQLSTATE); empty: none."""
+    return getattr(getattr(error, "orig", None) or error, "sqlstate", None) or ""
 
 
 def _check_encoding(connection: Any, _record: object) -> None:

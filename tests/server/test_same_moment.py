@@ -4,6 +4,7 @@ other did."""
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ import sqlalchemy as sa
 from registry_server.accounts import members, roles, tokens
 from registry_server.accounts.rate_limits import RateLimit
 from registry_server.accounts.times import now_text
+from registry_server.api.sessions import changing
 from registry_server.storage import database
 from registry_server.upkeep.founding import found
 from tests.scenes.local_registry import LocalRegistry
@@ -91,6 +93,39 @@ def test_requests_at_once_make_no_more_tokens_than_an_account_may_have(local: Lo
     assert at_once(local, "/-/account/tokens", forms) == [200] * MOST + [409] * 5
     with database.reader(local.service.engine) as connection:
         assert len(tokens.listing(connection, ann.id)) == MOST
+
+
+def test_a_person_who_signs_in_twice_for_the_first_time_has_one_account(local: LocalRegistry) -> None:
+    """Two tabs: the second got 503, because the first had just made the account."""
+    for number in range(ROUNDS):
+        assert len(set(_sign_in(local, *[(f"subject-{number}", f"ann-{number}")] * 3))) == 1
+
+
+def test_people_of_one_name_who_sign_in_at_once_get_names_of_their_own(local: LocalRegistry) -> None:
+    for number in range(ROUNDS):
+        people = [(f"{number}-{which}", f"ben-{number}") for which in "abc"]
+        assert len(set(_sign_in(local, *people))) == len(people)
+    with database.reader(local.service.engine) as connection:
+        assert {one.name for one in members.listing(connection)} >= {"ben-0", "ben-0-2", "ben-0-3"}
+
+
+def _sign_in(local: LocalRegistry, *people: tuple[str, str]) -> list[str]:
+    """Sign in people of an issuer, by subject and name, at the same moment. Return their accounts."""
+    together = threading.Barrier(len(people), timeout=20)
+
+    def enter(person: tuple[str, str]) -> str:
+        waits = [together]
+
+        def work(connection: sa.Connection) -> str:
+            connection.execute(sa.select(1))  # the transaction has begun
+            if waits:
+                waits.pop().wait()
+            return members.of_issuer(connection, "https://issuer.example", *person, now_text()).id
+
+        return asyncio.run(changing(local.service, work))
+
+    with ThreadPoolExecutor(len(people)) as threads:
+        return list(threads.map(enter, people))
 
 
 def test_what_a_person_sends_while_their_account_is_disabled_is_refused(local: LocalRegistry) -> None:
