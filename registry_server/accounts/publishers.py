@@ -152,9 +152,14 @@ def remove(connection: sa.Connection, identifier: str) -> Publisher:
     return _publisher(row)
 
 
-def listing(connection: sa.Connection, namespace: str | None = None, issuer: str | None = None) -> list[Publisher]:
-    """All trusted publishers, or those of a namespace or an issuer, by namespace and age."""
+def listing(
+    connection: sa.Connection, namespace: str | None = None, issuer: str | None = None, *, hold: bool = False
+) -> list[Publisher]:
+    """All trusted publishers, or those of a namespace or an issuer, by namespace and age. ``hold``: nobody changes or removes one
+    before this transaction ends; on SQLite, every writing transaction has this effect."""
     query = sa.select(trusted_publishers).order_by(trusted_publishers.c.namespace, trusted_publishers.c.created)
+    if hold:
+        query = query.with_for_update()
     if namespace is not None:
         query = query.where(trusted_publishers.c.namespace == namespace)
     if issuer is not None:

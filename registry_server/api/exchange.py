@@ -79,20 +79,24 @@ class Exchange:
         """Exchange an identity token for a registry token. Raises RyeError ``oidc-refused``, ``issuer-unavailable``."""
         issuer = issuer_of(token)
         with database.reader(self._engine) as connection:
-            trusting = publishers.listing(connection, issuer=issuer)
-        if not trusting:
-            raise refused("no namespace here trusts its issuer")
+            if not publishers.listing(connection, issuer=issuer):
+                raise refused("no namespace here trusts its issuer")
         claims = self._issuers.get(issuer).verify(token, audience, self._clock())
         if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1:
             raise refused(f"other services could replay it here: its only audience must be {audience}")
         identity = publishers.identity_of(claims)
-        trusted = [publisher for publisher in trusting if publishers.is_meant(publisher, identity)]
-        if any(publishers.is_meant(replace(publisher, owner=None), identity) for publisher in trusting) and not trusted:
-            raise refused(f"{identity.repository[:200]} has a different owner than at its first use")
-        if not trusted:
-            raise refused(f"no namespace trusts {identity.repository[:200]} {identity.workflow[:200]}")
         now = now_text()
         with database.change(self._engine) as connection:
+            # The issuer may have taken its time: who is trusted is decided here, and nobody else binds or removes them meanwhile.
+            trusting = publishers.listing(connection, issuer=issuer, hold=True)
+            trusted = [publisher for publisher in trusting if publishers.is_meant(publisher, identity)]
+            if (
+                any(publishers.is_meant(replace(publisher, owner=None), identity) for publisher in trusting)
+                and not trusted
+            ):
+                raise refused(f"{identity.repository[:200]} has a different owner than at its first use")
+            if not trusted:
+                raise refused(f"no namespace trusts {identity.repository[:200]} {identity.workflow[:200]}")
             publishers.use_once(connection, token, claims, now)
             publishers.bind(connection, trusted, identity)
             secret = publishers.make_token(connection, trusted, identity, now, self._is_private)

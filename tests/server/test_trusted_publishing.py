@@ -118,6 +118,25 @@ class TestExchange:
         assert who["expires"] == answer["expires"]
         assert after(before, 890) <= answer["expires"] <= after(now_text(), 900)
 
+    def test_a_publisher_that_is_removed_while_its_build_asks_gives_no_token(
+        self, local: LocalRegistry, issuers: Issuers, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The issuer can take ten seconds to answer. Whoever is trusted is decided afterwards."""
+        with database.change(local.service.engine) as connection:
+            added = publishers.add(connection, "gone", ISSUER, "acme/gone", "release.yml", "", ("stage",), now_text())
+
+        def while_asking(self: object, token: str, *_: object) -> dict[str, Any]:
+            with database.change(local.service.engine) as connection:
+                publishers.remove(connection, added.id)
+            return claims(
+                repository="acme/gone",
+                workflow_ref="acme/gone/.github/workflows/release.yml@refs/heads/main",
+                job_workflow_ref="acme/gone/.github/workflows/release.yml@refs/heads/main",
+            )
+
+        monkeypatch.setattr("registry_server.accounts.issuers.Issuer.verify", while_asking)
+        assert "no namespace trusts acme/gone" in refused(exchange(local, signed()))
+
     def test_it_publishes_nothing(self, local: LocalRegistry) -> None:
         author = local.owner("acme")
         token = exchange(local, signed()).json()["token"]
