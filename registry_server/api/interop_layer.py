@@ -94,14 +94,12 @@ class InteropLayer:
         """Return the check of what the client may read. ``is_again``: look the reader up although the gate did."""
         settings = self._service.settings
         if settings.read == "public":
-            return lambda _namespace: True
+            return MayRead()
         account: Account | None = scope.get(ACCOUNT_KEY) if not is_again else None
         if account is None:  # a path that is open for another reason, e.g. below /api/
             account = require_reader(await reader_of(self._service, scope))
         reader = account
-        if not is_limited(settings) or reader.readable is None:
-            return lambda _namespace: True
-        return reader.may_read
+        return MayRead(reader.readable if is_limited(settings) else None)
 
     def _answer(self, scope: Scope, document: InteropDocument) -> ReadAnswer:
         file = Served(

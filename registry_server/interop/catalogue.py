@@ -7,9 +7,8 @@ read once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.interop import queries
@@ -75,14 +74,27 @@ class Catalogue:
         with self._deriving:  # so that many simultaneous requests cost as much as one
             return self._known(namespace) or self._derived(ledger, shown, namespace)
 
+    def of_readable(self, ledger: Ledger, shown: int, readable: Sequence[str] | None) -> tuple[Offer, ...]:
+        """Return the skills of all namespaces that somebody may read; None: all that there are. Only these count for the limit.
+
+        Raises RyeError ``listing-too-large``.
+        """
+        if readable is None:
+            return self.listing(ledger, shown, None).offers
+        counts = (queries.COUNT_NAMES.first(ledger.connection, _skills_of(namespace)) for namespace in readable)
+        self._bound(sum(row[0] for row in counts if row is not None), "You may read")
+        return tuple(offer for namespace in sorted(readable) for offer in self.listing(ledger, shown, namespace).offers)
+
     def _known(self, namespace: str | None) -> Listing | None:
         kept = self._listings.get(namespace or "")
         return kept if kept is not None and self.changes.skills_are(kept.as_of, namespace) else None
 
     def _derived(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
         as_of = min(ledger.size, shown)
-        names = queries.below(f"skill:{namespace}/" if namespace is not None else "skill:")
-        self._bound(ledger.connection, names, namespace)
+        names = _skills_of(namespace)
+        row = queries.COUNT_NAMES.first(ledger.connection, names)
+        whose = f"The namespace {namespace} has" if namespace is not None else "This registry has"
+        self._bound(row[0] if row is not None else 0, whose)
         rows = queries.AVAILABLE.rows(ledger.connection, {**names, "shown": shown})
         derived = Listing(named_once(self._newest(ledger, rows)), as_of)
         self._listings.put(namespace or "", derived)
@@ -133,13 +145,11 @@ class Catalogue:
             offered.update(position for _, _, position in queries.AVAILABLE.rows(ledger.connection, values))
         return {offer.position for offer in offers} <= offered
 
-    def _bound(self, connection: sa.Connection, names: Mapping[str, object], namespace: str | None) -> None:
-        row = queries.COUNT_NAMES.first(connection, names)
-        if row is not None and row[0] > self._most:
-            whose = f"The namespace {namespace}" if namespace is not None else "This registry"
+    def _bound(self, count: int, whose: str) -> None:
+        if count > self._most:
             raise RyeError(
                 "listing-too-large",
-                f"{whose} has {row[0]:,} skills; the limit for listings for other programs is {self._most:,}.",
+                f"{whose} {count:,} skills; the limit for listings for other programs is {self._most:,}.",
                 "Request one namespace, or use `rye search`. The operator can raise `reader_skills`.",
             )
 
@@ -165,6 +175,11 @@ class Catalogue:
                 kept[position] = offer_of(_release(leaf), position)
                 self._offers.put(position, kept[position])
         return [kept[position] for position in positions]
+
+
+def _skills_of(namespace: str | None) -> dict[str, object]:
+    """The values of a query about the skills of a namespace; None: of all."""
+    return queries.below(f"skill:{namespace}/" if namespace is not None else "skill:")
 
 
 def whole(ledger: Ledger, offers: Sequence[Offer]) -> list[Offer]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from hashlib import sha256
 from typing import TypeVar
@@ -49,8 +49,17 @@ _HEAD_SECONDS = 0.25
 """How long the head of a remote store is cached."""
 
 Value = TypeVar("Value")
-MayRead = Callable[[str], bool]
-"""Whether the reader may read a namespace."""
+
+
+class MayRead(Struct, frozen=True):
+    """Whether the reader may read a namespace."""
+
+    namespaces: tuple[str, ...] | None = None
+    """Those that they may read; None: all."""
+
+    def __call__(self, namespace: str) -> bool:
+        """Whether they may read it."""
+        return self.namespaces is None or namespace in self.namespaces
 
 
 class InteropDocument(Struct, frozen=True):
@@ -68,11 +77,13 @@ class _AdvisoryFiles(Struct, frozen=True):
 
     as_of: int
     namespaces: frozenset[str]
-    files: dict[str, bytes]
-    of: dict[str, str]
-    """The namespace of each file."""
-    digest: str
-    """A hash of all the files."""
+    """Those that ever had an advisory."""
+    files: dict[str, dict[str, bytes]]
+    """The files of each namespace, by ID."""
+    digests: dict[str, str]
+    """A hash of each namespace's files."""
+    crowded: frozenset[str]
+    """Namespaces that alone have more than are listed. None of their files is here."""
 
 
 class InteropPool:
@@ -169,7 +180,7 @@ class InteropPool:
     def _offers(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> tuple[Offer, ...] | None:
         """Return the skills of a namespace or of all; None if it never had skills or the reader may not see it."""
         if namespace is None:
-            return skills.in_all(self.catalogue.listing(ledger, shown, None).offers, may_read)
+            return skills.in_all(self.catalogue.of_readable(ledger, shown, may_read.namespaces))
         if not may_read(namespace):
             return None
         offers = self.catalogue.listing(ledger, shown, namespace).offers
@@ -215,18 +226,28 @@ class InteropPool:
         return _document(renovate.document(*known[0], self._address()), JSON, may_compress=True)
 
     def _advisory(self, ledger: Ledger, shown: int, wanted: Advisories, may_read: MayRead) -> InteropDocument | None:
+        """Answer from what the reader may see. What they may not see neither changes the entity tag nor counts for the limit.
+
+        Raises RyeError ``listing-too-large``.
+        """
         advisories = self._advisories(ledger, shown)
+        visible = sorted(filter(may_read, advisories.files))
         if wanted.name is not None:
-            if wanted.name not in advisories.files or not may_read(advisories.of[wanted.name]):
-                return None
-            return _document(advisories.files[wanted.name], JSON, may_compress=True)
-        visible = sorted(filter(may_read, set(advisories.of.values())))
-        tag = sha256(" ".join((advisories.digest, *visible)).encode()).hexdigest()
+            known = (advisories.files[namespace].get(wanted.name) for namespace in visible)
+            content = next((data for data in known if data is not None), None)
+            if content is not None:
+                return _document(content, JSON, may_compress=True)
+        most = self._settings.advisories
+        count = sum(len(advisories.files[namespace]) for namespace in visible)
+        if any(map(may_read, advisories.crowded)) or (wanted.name is None and count > most):
+            message = f"This registry has more than {most:,} advisories."
+            raise RyeError("listing-too-large", message, "The operator can raise the setting `advisories`.")
+        if wanted.name is not None:
+            return None
+        tag = sha256(" ".join(advisories.digests[namespace] for namespace in visible).encode()).hexdigest()
         content = self.kept.get(f"osv:{tag}")
         if content is None:
-            content = osv.archive(
-                {name: data for name, data in advisories.files.items() if advisories.of[name] in visible}
-            )
+            content = osv.archive({name: data for each in visible for name, data in advisories.files[each].items()})
             self.kept.put(f"osv:{tag}", content, len(content))
         return InteropDocument(content, ZIP, tag)
 
@@ -248,22 +269,23 @@ class InteropPool:
             self._names |= {name for (name,) in queries.NAMES_WITH.rows(ledger.connection, span)}
             self._scanned = max(self._scanned, ledger.size)
             published = ledger.published()
-            files: dict[str, bytes] = {}
-            of: dict[str, str] = {}
-            histories = item_histories(ledger, self._names, published.time) if published is not None else ()
-            for history in histories:
-                entries = osv.entries(history, self._address())
-                files |= entries
-                of |= dict.fromkeys(entries, history.identity.namespace)
-                if len(files) > self._settings.advisories:
-                    raise RyeError(
-                        "listing-too-large",
-                        f"This registry has more than {self._settings.advisories:,} advisories.",
-                        "The operator can raise the setting `advisories`.",
-                    )
-            namespaces = frozenset(name.partition(":")[2].partition("/")[0] for name in self._names)
-            digest = sha256(b"".join(files[name] for name in sorted(files))).hexdigest()
-            advisories = _AdvisoryFiles(min(ledger.size, shown), namespaces, files, of, digest)
+            files: dict[str, dict[str, bytes]] = {}
+            crowded: set[str] = set()
+            for history in item_histories(ledger, self._names, published.time) if published is not None else ():
+                namespace = history.identity.namespace
+                entries = osv.entries(history, self._address()) if namespace not in crowded else {}
+                if entries:
+                    files.setdefault(namespace, {}).update(entries)
+                if len(files.get(namespace, ())) > self._settings.advisories:
+                    crowded.add(namespace)
+                    del files[namespace]
+            advisories = _AdvisoryFiles(
+                min(ledger.size, shown),
+                frozenset(map(_namespace_of, self._names)),
+                files,
+                {namespace: _digest(entries) for namespace, entries in files.items()},
+                frozenset(crowded),
+            )
             self._advised = advisories
         return advisories
 
@@ -275,6 +297,16 @@ class InteropPool:
         size = shown.size if shown is not None else 0
         self._shown = (size, time.monotonic())
         return size
+
+
+def _namespace_of(name: str) -> str:
+    """The namespace in ``kind:namespace/…``."""
+    return name.partition(":")[2].partition("/")[0]
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
+    """Return a hash of one namespace's advisories, whose IDs are in them."""
+    return sha256(b"".join(files[name] for name in sorted(files))).hexdigest()
 
 
 def _named(offers: tuple[Offer, ...]) -> str:

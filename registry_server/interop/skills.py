@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
 from registry_server.interop.offers import Offer
@@ -99,9 +99,7 @@ def index(offers: Sequence[Offer], folders: Folders, namespace: str | None) -> t
     return well_known_index(rows, f"/{namespace}" if namespace is not None else ""), len(rows) == len(offers)
 
 
-def in_all(offers: Iterable[Offer], may_read: Callable[[str], bool]) -> tuple[Offer, ...]:
-    """Return the offers for the index of all namespaces: in those that the reader may read, the names that only one
-    has."""
-    visible = [offer for offer in offers if may_read(offer.namespace)]
+def in_all(visible: Sequence[Offer]) -> tuple[Offer, ...]:
+    """Return the offers for the index of all namespaces that the reader may read: the names that only one of these has."""
     counts = Counter(offer.name for offer in visible)
     return tuple(offer for offer in visible if counts[offer.name] == 1)

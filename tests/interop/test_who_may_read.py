@@ -111,6 +111,60 @@ def test_a_name_that_a_hidden_namespace_has_too_is_found(limited: UncheckedRegis
     assert [row["name"] for row in limited.get(f"/{INDEX}", token).json()["skills"]] == ["pdf"]
 
 
+def osv(local: UncheckedRegistry, token: str) -> tuple[str, int]:
+    answer = local.get("/osv/all.zip", token)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["cache-control"] == "private, max-age=0, must-revalidate"
+    assert answer.headers["vary"].startswith("Authorization, Cookie")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        return answer.headers["etag"], len(archive.namelist())
+
+
+def test_the_tag_of_advisories_says_nothing_about_hidden_ones(limited: UncheckedRegistry) -> None:
+    """It changed whenever a namespace that the reader may not read got an advisory."""
+    ann, ben = (limited.token(account=limited.member(name, **{name: "reader"})) for name in ("acme", "beta"))
+    before = osv(limited, ann)
+    other = osv(limited, ben)
+    assert (before[1], other[1]) == (1, 1)
+    assert before[0] != other[0]
+    limited.advise("beta/notes", "2")
+    assert osv(limited, ann) == before
+    assert osv(limited, ben) not in (before, other)
+    crossed = limited.get("/osv/all.zip", ben, headers={"If-None-Match": before[0]})
+    assert crossed.status_code == 200
+    limited.advise("acme/pdf", "2")
+    assert osv(limited, ann) != before
+
+
+def test_readers_of_the_same_advisories_get_the_same_tag(limited: UncheckedRegistry) -> None:
+    limited.claim("empty")
+    ann = limited.token(account=limited.member("ann", acme="reader"))
+    ben = limited.token(account=limited.member("ben", acme="reader", empty="reader"))
+    assert osv(limited, ann) == osv(limited, ben)
+
+
+def test_limits_count_what_the_reader_may_read(tmp_path: Path) -> None:
+    """A hidden namespace took the listings away from everybody, with the number of its skills in the message."""
+    local = UncheckedRegistry(tmp_path / "data", 'read = "namespaces"\nreader_skills = 2\nadvisories = 2\n')
+    try:
+        for identifier in ("acme/pdf", "acme/xml", "beta/one", "beta/two"):
+            local.release(identifier)
+        local.advise("acme/pdf", "1")
+        for number in "123":
+            local.advise("beta/one", number)
+        tokens = [local.token(account=local.member(name, **{name: "reader"})) for name in ("acme", "beta")]
+        both = local.token(account=local.member("both", acme="reader", beta="reader"))
+        assert len(local.get(f"/{INDEX}", tokens[0]).json()["skills"]) == 2
+        assert len(local.get(f"/{INDEX}", tokens[1]).json()["skills"]) == 2
+        refused = local.get(f"/{INDEX}", both)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "listing-too-large")
+        assert refused.json()["error"]["message"].startswith("You may read 4 skills")
+        assert osv(local, tokens[0])[1] == 1
+        assert {local.get("/osv/all.zip", token).status_code for token in (tokens[1], both)} == {422}
+    finally:
+        local.close()
+
+
 def test_questions_beyond_what_may_wait_are_refused(tmp_path: Path) -> None:
     local = filled(tmp_path / "data", "reader_threads = 1\nreader_waiting = 0\n")
     try:
