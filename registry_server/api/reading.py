@@ -122,30 +122,32 @@ def answer(file: Served, content: bytes, asked: ReadHeaders, compressed: Compres
     tag = file.tag or hashlib.sha256(content).hexdigest()
     headers = _common(file)
     strong = f'"{tag}"'
+    encoding = None
+    if file.may_compress and len(content) >= COMPRESSED_BYTES:
+        encoding = encoding_of(asked.accept_encoding)
+    whole = strong if encoding is None else f"W/{strong}"
     if asked.if_none_match and _matches(asked.if_none_match, strong):
-        return ReadAnswer(304, ((b"etag", strong.encode()), *headers), b"")
+        return ReadAnswer(304, ((b"etag", whole.encode()), *headers), b"")  # that of the 200 to this request (§15.4.5)
     if asked.range and (not asked.if_range or asked.if_range == strong):
         part = _part(asked.range, content, ((b"etag", strong.encode()), *headers))
         if part is not None:
             return part
-    if file.may_compress and len(content) >= COMPRESSED_BYTES:
-        encoding = encoding_of(asked.accept_encoding)
-        if encoding is not None:
-            body = compressed.get(tag, encoding, content)
-            return ReadAnswer(
-                200,
-                (
-                    (b"etag", f"W/{strong}".encode()),
-                    (b"content-encoding", encoding.encode()),
-                    (b"content-length", str(len(body)).encode()),
-                    *headers,
-                ),
-                body,
-            )
+    if encoding is not None:
+        body = compressed.get(tag, encoding, content)
+        return ReadAnswer(
+            200,
+            (
+                (b"etag", whole.encode()),
+                (b"content-encoding", encoding.encode()),
+                (b"content-length", str(len(body)).encode()),
+                *headers,
+            ),
+            body,
+        )
     return ReadAnswer(
         200,
         (
-            (b"etag", strong.encode()),
+            (b"etag", whole.encode()),
             (b"accept-ranges", b"bytes"),
             (b"content-length", str(len(content)).encode()),
             *headers,

@@ -61,6 +61,19 @@ def test_a_validator_matches_weakly(sent: str) -> None:
     assert "immutable" in (header(made, "cache-control") or "")
 
 
+@pytest.mark.parametrize("accepted", ["", "gzip", "zstd, gzip", "identity"])
+@pytest.mark.parametrize("content", [b"short", b"long " * 1000])
+def test_unchanged_has_the_tag_of_the_whole_answer(accepted: str, content: bytes) -> None:
+    """RFC 9110 15.4.5. A cache would take the strong tag for the compressed bytes that it keeps."""
+    whole = ask(content=content, accept_encoding=accepted)
+    made = ask(content=content, accept_encoding=accepted, if_none_match=header(whole, "etag") or "")
+    assert (made.status, header(made, "etag"), header(made, "vary")) == (
+        304,
+        header(whole, "etag"),
+        header(whole, "vary"),
+    )
+
+
 def test_another_tag_does_not_match() -> None:
     assert ask(if_none_match='"other"').status == 200
 
