@@ -10,6 +10,7 @@ so that nobody can install. Anyone who can read a registry can run this check, w
 4. A file that does not exist is 404 each time, and no cache may keep that answer.
 5. A public host answers no plain http.
 6. The registry's own address, as its feed says it, is the one that was asked: links, sign-in and webhooks begin with it.
+7. What only one person may see is not compressed on the way, so that its size tells nothing (BREACH).
 
 Everything is asked for through one function, so the rules need no network.
 """
@@ -57,6 +58,8 @@ CHANGES: Mapping[str, str] = {
     "no-hsts": "Send `Strict-Transport-Security: max-age=31536000`.",
     "not-kept": "Send `Cache-Control: public, max-age=31536000, immutable`: readers and caches then ask once.",
     "nothing-released": "Run the check again when something is published.",
+    "page-compressed": "Compress only the files that the front serves itself, as operating/nginx.conf does. The registry "
+    "compresses what may be compressed.",
     "plain-http": "Redirect port 80 to https, as operating/nginx.conf does, or close it.",
     "private-kept": "Pass on the registry's own `Cache-Control`, which is private.",
     "range-ignored": "Pass `Range` on, so that interrupted copies can go on.",
@@ -77,6 +80,9 @@ _FEED_HEAD = 4_096
 """The bytes of a feed that have its own address."""
 ABSENT = "index/"
 """The folder in which a file is asked for that does not exist."""
+PAGE = "-/account"
+"""A page that every registry with pages shows to everybody, and never compresses: below it are those of one person."""
+_ANY_ENCODING = "gzip, deflate, br, zstd"
 _IDENTITY = {"Accept-Encoding": "identity"}
 _LOOKS = 3
 """Looks at a checkpoint that is behind the head: while a batch is shown, a store may have replaced the head alone."""
@@ -174,6 +180,7 @@ class _Check:
         head = self._newest_head()
         self._check_files(head)
         self._check_absent()
+        self._check_page()
         if is_secure:
             self._check_plain(plain(), first["head"])
         if address is not None:
@@ -398,6 +405,14 @@ class _Check:
             self._problem(
                 "error-kept", ABSENT, f"A cache may keep the 404: Cache-Control is {_shown(second, 'cache-control')}."
             )
+
+    def _check_page(self) -> None:
+        seen = self._ask(PAGE, {"Accept": "text/html", "Accept-Encoding": _ANY_ENCODING})
+        encoding = seen.headers.get("content-encoding", "identity").strip().lower()
+        if seen.status != 200 or encoding in ("identity", ""):
+            return
+        message = f"A page for one person comes compressed ({encoding[:40]}), so its size can tell what is on it."
+        (self._problem if self._is_private else self._advice)("page-compressed", PAGE, message)
 
     def _check_plain(self, seen: Seen | None, head: Seen) -> None:
         target = "" if seen is None else seen.headers.get("location", "")

@@ -323,6 +323,21 @@ def test_a_member_registry_whose_files_a_cache_may_keep(local: LocalRegistry) ->
     assert Front(local, private).check(is_private=True).ok
 
 
+def test_a_front_that_compresses_what_the_registry_does_not_is_found(local: LocalRegistry) -> None:
+    """Whoever makes a member follow links and sees the sizes of answers learns what is on a private page (BREACH)."""
+
+    def change(path: str, headers: Mapping[str, str], seen: Seen) -> Seen:
+        seen = with_headers(seen, cache_control="private, no-cache")
+        is_page = path.startswith("-/") and "gzip" in headers.get("Accept-Encoding", "")
+        return with_headers(seen, content_encoding="gzip") if is_page else seen
+
+    found = {("page-compressed", "-")}
+    assert codes(Front(local, change).check(is_private=True)) == found
+    report = Front(local, change).check()
+    assert found & codes(report) == set()
+    assert found <= codes(report, "advice")
+
+
 @pytest.mark.parametrize(
     ("seen", "problems"),
     [
