@@ -13,7 +13,9 @@ from tests.scenes.directive_text import directive
 from tests.scenes.person import Person
 
 SDK = {"mcp", "mcp_types", "anyio", "uvicorn", "starlette"}
-ALLOWED = {f"rye.mcp.{name}" for name in ("asking", "declared", "http", "served_texts", "server", "serving")}
+ALLOWED = {
+    f"rye.mcp.{name}" for name in ("asking", "declared", "http", "http_sessions", "served_texts", "server", "serving")
+}
 
 
 @pytest.mark.slow
