@@ -13,6 +13,7 @@ from registry_server.api import logs
 from registry_server.api.serving import serve as run
 from registry_server.cli.options import Output, accept_clock_option, data_option, json_option, pass_output
 from registry_server.cli.registry_access import settings_of
+from rye.text.addresses import is_loopback
 
 
 @click.command()
@@ -35,8 +36,12 @@ def serve(
     logs.set_up(settings.log_format)
     for path in (*registry_keys.exposed(settings.keys), *settings.open_to_others()):
         output.say(f"warning: other users can read {path}: chmod go-rwx {path}")
-    if settings.host not in ("127.0.0.1", "::1", "localhost"):
+    is_local = is_loopback(settings.host)
+    if not is_local:
         output.say(f"warning: listening on {settings.host} without TLS; put an https proxy in front.")
+    if not settings.address and (settings.trusted_proxies or not is_local):
+        where = "links, sign-in and webhooks begin with"
+        output.say(f"warning: {where} {settings.public_address}: set `address` in registry.toml to what readers use.")
 
     def announce(url: str) -> None:
         output.result({"url": url, "pid": os.getpid()}, f"Serving on {url}")

@@ -17,7 +17,9 @@ from typing import IO
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from registry_server.cli.serve import serve
 from registry_server.embedded import launch, start_embedded, stop_embedded
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -156,6 +158,25 @@ class TestServe:
         error = error_of(done)
         assert error["code"] == "address-in-use"
         assert str(port + 1) in error["hint"]
+
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ('host = "0.0.0.0"\n', True),
+            ('trusted_proxies = "10.0.0.1"\n', True),
+            ('host = "0.0.0.0"\naddress = "https://registry.example.org"\n', False),
+            ("", False),
+        ],
+    )
+    def test_it_says_at_the_start_if_links_lead_where_no_reader_gets(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, expected: bool
+    ) -> None:
+        init(tmp_path / "data")
+        with (tmp_path / "data" / "registry.toml").open("a") as file:
+            file.write(settings)
+        monkeypatch.setattr("registry_server.cli.serve.run", lambda *_, **__: None)
+        said = CliRunner().invoke(serve, ["--data", str(tmp_path / "data")])
+        assert ("set `address`" in " ".join(said.output.split())) == expected
 
     def test_ctrl_c_while_it_starts_leaves_no_server_running(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
