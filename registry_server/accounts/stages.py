@@ -99,9 +99,17 @@ def add(
     return get(connection, identifier), True
 
 
-def get(connection: sa.Connection, identifier: str) -> Stage:
-    """Return a stage. Raises RyeError ``no-such-entry``."""
-    row = connection.execute(sa.select(stages).where(stages.c.id == identifier)).first()
+def hold(connection: sa.Connection) -> None:
+    """Wait for other transactions that add stages, and keep them until this one ends: two requests must not both find the last
+    room free, or store one draft twice. On SQLite, every writing transaction has this effect."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("LOCK TABLE stages IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def get(connection: sa.Connection, identifier: str, *, hold: bool = False) -> Stage:
+    """Return a stage. ``hold``: nobody else changes it before this transaction ends. Raises RyeError ``no-such-entry``."""
+    query = sa.select(stages).where(stages.c.id == identifier)
+    row = connection.execute(query.with_for_update() if hold else query).first()
     if row is None:
         raise unknown(identifier)
     return _stage(row)
@@ -157,8 +165,11 @@ def decide(
     position: int | None = None,
     reason: str | None = None,
 ) -> bool:
-    """Decide a pending stage; False if it is no longer pending."""
-    where = sa.and_(stages.c.id == identifier, stages.c.state == STAGED)
+    """Decide a pending stage; False if it is no longer pending. What is in the log, at ``position``, is approved, although
+    somebody rejected it a moment ago, when its last signature had come."""
+    where = stages.c.id == identifier
+    if position is None:
+        where = sa.and_(where, stages.c.state == STAGED)
     values = {"state": state, "decided": now, "position": position, "reason": reason}
     return connection.execute(stages.update().where(where).values(values)).rowcount == 1
 

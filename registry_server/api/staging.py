@@ -100,6 +100,7 @@ class Staging:
         files = self._keep(releases)
         rows = []
         with database.change(self._engine) as connection:
+            stages.hold(connection)
             self._check_shares(connection, account, releases)
             for release in releases:
                 moment = now_text()
@@ -176,7 +177,7 @@ class Staging:
         now = datetime.now(UTC)
         release = check_read(note, self._origin, now, self._settings.clock_skew_seconds).statement
         with database.change(self._engine) as connection:
-            stage = self._visible(connection, account, identifier)
+            stage = self._visible(connection, account, identifier, hold=True)
             if not stages.may_decide(account, stage):
                 raise stages.unknown(identifier)
             if not stage.is_waiting(now_text()):
@@ -297,8 +298,8 @@ class Staging:
             needed = stages.needed_files(connection, files)
         self._staged.delete_all([sha256 for sha256 in files if sha256 not in needed])
 
-    def _visible(self, connection: sa.Connection, account: Account, identifier: str) -> Stage:
-        stage = stages.get(connection, identifier)
+    def _visible(self, connection: sa.Connection, account: Account, identifier: str, *, hold: bool = False) -> Stage:
+        stage = stages.get(connection, identifier, hold=hold)
         if not stages.may_see(account, stage):
             raise stages.unknown(identifier)
         return stage

@@ -4,25 +4,37 @@ other did."""
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 import sqlalchemy as sa
+from msgspec.structs import replace
 
-from registry_server.accounts import members, roles, tokens
+from registry_server.accounts import members, roles, stages, tokens
 from registry_server.accounts.rate_limits import RateLimit
 from registry_server.accounts.times import now_text
 from registry_server.api.sessions import changing
+from registry_server.api.staging import Staging
 from registry_server.storage import database
 from registry_server.upkeep.founding import found
+from rye.errors import RyeError
+from rye.registry.protocol import notes
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import Keyset, Release, namespace_key_name
+from rye.signing.keys import PrivateKey
 from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
 from tests.server.test_account_pages import proof
+from tests.server.test_stages import stage
 
 pytestmark = pytest.mark.processes
 ROUNDS = 12
@@ -126,6 +138,71 @@ def _sign_in(local: LocalRegistry, *people: tuple[str, str]) -> list[str]:
 
     with ThreadPoolExecutor(len(people)) as threads:
         return list(threads.map(enter, people))
+
+
+def test_two_maintainers_who_sign_at_once_both_count(local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each saw a stage without signatures, and the second one's replaced the first one's."""
+    first, second = Publisher("pair"), PrivateKey.generate()
+    signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "pair"), second.public.raw), second.sign)
+    keys = (first.key.public.raw, second.public.raw)
+    keyset = Keyset(ORIGIN, "pair", 1, None, now(), 1, keys, release_threshold=2)
+    token = local.token()
+    assert local.statements(token, first.note(keyset)).status_code == 200
+    identifier, draft = stage(local, first, "a/both", token)
+    moment = now()
+    text = replace(draft, time=moment).text()
+    account = local.service.account(token)
+    assert account is not None
+    together = threading.Barrier(2)
+    in_force = Staging._in_force
+
+    def meeting(self: Staging, *words: Any) -> Any:
+        with suppress(threading.BrokenBarrierError):  # with the mend, only one of them gets here at a time
+            together.wait(1)
+        return in_force(self, *words)
+
+    monkeypatch.setattr(Staging, "_in_force", meeting)
+    signed = [first.note(replace(draft, time=moment)), notes.sign(text, [signer]).encode()]
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(lambda note: local.service.staging.sign(account, identifier, note, ""), signed))
+    assert sorted(note is not None for _, note in results) == [False, True]
+
+
+def test_drafts_that_come_at_once_do_not_share_the_last_room(
+    local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acme = local.owner("acme")
+    token = local.token("acme")
+    account = local.service.account(token)
+    assert account is not None
+    drafts = []
+    for name in ("a/one", "a/two", "a/three"):
+        data = acme.file(name, text=name)
+        assert local.blob(data, token).status_code in (200, 201)
+        drafts.append(acme.release(name, data, description=name))
+    size = sum(stages.files_of(drafts[0]).values())
+    monkeypatch.setattr(
+        local.service.staging,
+        "_settings",
+        dataclasses.replace(local.service.settings, account_stages_bytes=size * 3 // 2),
+    )
+    together = threading.Barrier(len(drafts))
+    keep = Staging._keep
+
+    def meeting(self: Staging, *words: Any) -> Any:
+        together.wait(20)  # all have found room
+        return keep(self, *words)
+
+    monkeypatch.setattr(Staging, "_keep", meeting)
+
+    def add(draft: Release) -> str:
+        try:
+            return local.service.staging.add(account, [draft.text()], "")[0].state
+        except RyeError as error:
+            return error.code
+
+    with ThreadPoolExecutor(len(drafts)) as threads:
+        assert sorted(threads.map(add, drafts)) == ["staged", "stages-full", "stages-full"]
 
 
 def test_what_a_person_sends_while_their_account_is_disabled_is_refused(local: LocalRegistry) -> None:

@@ -205,6 +205,22 @@ class TestStaging:
         refused(approve(local, identifier, token, acme.note(replace(draft, time=now()))), 409, "stage-decided")
         assert local.publish(acme, "a/rejected", token).status_code == 200
 
+    def test_what_is_in_the_log_is_approved_although_somebody_rejected_it_meanwhile(
+        self, local: LocalRegistry, acme: Publisher
+    ) -> None:
+        """The rejection came after the last signature, and was told as the end of a release that everybody can read."""
+        token = local.token("acme")
+        identifier, draft = stage(local, acme, "a/crossed", token)
+        staging, account = local.service.staging, local.service.account(token)
+        assert account is not None
+        _, note = staging.sign(account, identifier, acme.note(replace(draft, time=now())), "")
+        assert note is not None
+        staging.reject(account, identifier, "Too late", "")
+        position = local.statements(token, note.encode()).json()["results"][0]["log"]
+        staging.approved(account, identifier, position, "")
+        row = local.get(f"/api/v1/stages/{identifier}", token).json()["stage"]
+        assert (row["state"], row["log"], row["reason"]) == ("approved", position, None)
+
     def test_one_account_does_not_fill_the_room_of_all(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         small = LocalRegistry(tmp_path_factory.mktemp("small") / "data", "account_stages_bytes = 1500\n")
         publisher = Publisher("acme")
