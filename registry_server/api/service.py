@@ -143,7 +143,15 @@ class Service:
         analyst = Analyst(self._reading, self.public, analyses, self._is_busy)
         self.examiners = Examiners(examination, self.origin, settings, analyst)
         self.staging = Staging(
-            self.engine, self.origin, self.public, self.staged, examination, settings, self.keep_upload, self.let_go
+            self.engine,
+            self.origin,
+            self.public,
+            self.staged,
+            examination,
+            settings,
+            self.keep_upload,
+            self.let_go,
+            self._is_clock_right,
         )
         self.token_lookup = TokenLookup(self.engine)
         self.issuers = Issuers()
@@ -501,7 +509,7 @@ class Service:
             if not always and not self._is_sweep_due():
                 return
             self._swept = time.monotonic()
-            may_expire = self._is_settled()
+            may_expire = self._is_clock_right() and self._is_settled()
             written = self.quotas.written()
             present: dict[str, int] = {}
             expired: dict[str, int] = {}
@@ -543,6 +551,14 @@ class Service:
 
     def _is_sweep_due(self) -> bool:
         return not self._swept or time.monotonic() - self._swept >= _SWEEP_SECONDS
+
+    def _is_clock_right(self) -> bool:
+        """Whether nothing contradicts the clock. With one that is ahead, what others have just brought would be old."""
+        try:
+            self.sequencer.clock.refuse()
+        except RyeError:
+            return False
+        return True
 
     def _is_settled(self) -> bool:
         """Whether the store has the newest head. Until then, uploads may belong to releases that are already

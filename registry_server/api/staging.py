@@ -56,9 +56,10 @@ class Staging:
         settings: Settings,
         keep: Callable[[Account, str, bytes], object],
         let_go: Callable[[Account, Iterable[str]], None],
+        may_expire: Callable[[], bool],
     ) -> None:
         """``keep``: keeps a file as an account's upload, by its SHA-256. ``let_go``: told of files whose uploads an account needs
-        no more."""
+        no more. ``may_expire``: whether the clock can be believed."""
         self._engine = engine
         self._origin = origin
         self._public = public
@@ -67,6 +68,7 @@ class Staging:
         self._settings = settings
         self._keep_upload = keep
         self._let_go = let_go
+        self._may_expire = may_expire
         self._swept = time.monotonic()
 
     def add(self, account: Account, texts: Sequence[str], address: str) -> list[wire.StageRow]:
@@ -239,14 +241,17 @@ class Staging:
             return self._row(connection, stages.get(connection, identifier))
 
     def sweep(self) -> None:
-        """Expire old stages, and delete files that no stage needs, or that were taken down."""
+        """Expire old stages, and delete files that no stage needs, or that were taken down. With a clock that another one
+        contradicts, nothing is old."""
+        may_expire = self._may_expire()
         with database.change(self._engine) as connection:
-            stages.expire(connection, now_text())
+            if may_expire:
+                stages.expire(connection, now_text())
             needed = stages.needed_files(connection)
             taken_down = frozenset(Ledger(connection).all_taken_down())
         limit = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
         for path, _, modified in list(self._staged.listing()):
-            if path in taken_down or (path not in needed and modified < limit):
+            if path in taken_down or (may_expire and path not in needed and modified < limit):
                 self._staged.delete(path)
 
     def _sweep_sometimes(self) -> None:

@@ -6,19 +6,21 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from registry_server.accounts import registry_keys
+from registry_server.accounts import registry_keys, stages
 from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
@@ -32,6 +34,7 @@ from registry_server.storage.store_factory import public_objects, upload_objects
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import ClockStep, Snapshot, root_key_name
 from rye.registry.trust.head_times import CLOCK
 from tests.scenes.local_registry import LocalRegistry
@@ -39,6 +42,7 @@ from tests.scenes.person import Person
 from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, init, run
 from tests.server.fake_bucket import FakeBucket, serving
+from tests.server.test_stages import stage
 
 pytestmark = pytest.mark.processes
 
@@ -263,6 +267,32 @@ class TestAnswers:
             machine = Machine()
             local.service.sequencer.clock = Clock(local.service.settings, machine.wall, machine.steady)
             yield local, machine
+
+    def test_a_clock_that_is_ahead_expires_nothing(
+        self, local: tuple[LocalRegistry, Machine], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A server with such a clock ended all stages at its start, and deleted uploads that another one was about to publish."""
+        registry, machine = local
+        ahead = timedelta(days=60)
+        token, acme = registry.token(), registry.owner("acme")
+        assert registry.publish(acme, "work/one", token).status_code == 200
+        identifier, draft = stage(registry, acme, "a/waiting", token)
+        upload = b"about to be published"
+        assert registry.blob(upload, token).status_code == 201
+        for folder in ("uploads", "staged"):  # the clock that is ahead finds them old
+            for path in filter(Path.is_file, (registry.data / folder).rglob("*")):
+                os.utime(path, times=(time.time() - ahead.total_seconds(),) * 2)
+        later = write_time(datetime.now(UTC) + ahead)
+        monkeypatch.setattr("registry_server.api.staging.now_text", lambda: later)
+        service, name = registry.service, sha256(upload).hexdigest()
+        for shift, is_there in ((ahead, True), (NONE, False)):
+            machine.shift = shift
+            service._sweep(always=True)
+            service.staging.sweep()
+            with database.reader(service.engine) as connection:
+                assert (stages.get(connection, identifier).state == stages.STAGED) == is_there
+            assert (service.uploads.get(name) is not None) == is_there
+            assert (service.staged.get(draft.file.sha256) is not None) == is_there
 
     @pytest.mark.parametrize("shift", SHIFTS)
     def test_a_wrong_clock_is_503_everywhere_and_never_the_publishers_fault(
