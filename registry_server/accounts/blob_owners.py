@@ -61,10 +61,13 @@ def _fill(engine: sa.Engine) -> bool:
             assert isinstance(release, Release)
             namespace = release.identity.namespace
             sizes.update({(sha256, namespace): size for sha256, size in sizes_of(release).items()})
-    with database.change(engine) as connection:
+
+    def keep(connection: sa.Connection) -> None:
         for (sha256, namespace), size in sorted(sizes.items()):
             connection.execute(_INSERT, {"sha256": sha256, "namespace": namespace, "size": size})
         _move(connection, first, rows[-1].position + 1)
+
+    database.changing(engine, keep)  # another reader may be doing the same
     return len(rows) == _ROWS
 
 

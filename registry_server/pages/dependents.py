@@ -138,12 +138,15 @@ def _fill(engine: sa.Engine) -> bool:
         _filled[engine] = first
         return False  # a partial batch is read again for each head instead
     relations = sorted(set(_relations(leaves)))
-    with database.change(engine) as connection:
+
+    def keep(connection: sa.Connection) -> None:
         for target, name, version in relations:
             connection.execute(_INSERT, {"target": target, "name": name, "version": version})
         if _cursor(connection) == first:  # otherwise another process has written the same rows meanwhile
             connection.execute(facts.delete().where(facts.c.key == _CURSOR))
             connection.execute(facts.insert().values(key=_CURSOR, value=str(first + len(leaves))))
+
+    database.changing(engine, keep)
     return True
 
 

@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from registry_server.accounts import members, roles, stages, tokens
+from registry_server.accounts import blob_owners, members, roles, stages, tokens
 from registry_server.accounts.rate_limits import RateLimit
 from registry_server.accounts.times import now_text
 from registry_server.api.sessions import changing
@@ -203,6 +203,33 @@ def test_drafts_that_come_at_once_do_not_share_the_last_room(
 
     with ThreadPoolExecutor(len(drafts)) as threads:
         assert sorted(threads.map(add, drafts)) == ["staged", "stages-full", "stages-full"]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_readers_who_look_for_a_file_s_namespaces_at_once_all_get_an_answer(
+    local: LocalRegistry, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    """On a registry that limits reading by namespace, one of them got 503: both had read the same new entries."""
+    engine, unknown = local.service.engine, "ab" * 32
+    local.owner("acme")
+    if not is_first:
+        assert blob_owners.owners(engine, unknown) == frozenset()
+        local.owner("beta")
+    readers = 3
+    together, met = threading.Barrier(readers, timeout=20), threading.local()
+    cursor = blob_owners._cursor
+
+    def meeting(connection: sa.Connection) -> int:
+        found = cursor(connection)
+        met.looks = getattr(met, "looks", 0) + 1
+        if met.looks == 3:  # in the transaction that moves it
+            together.wait()
+        return found
+
+    monkeypatch.setattr(blob_owners, "_cursor", meeting)
+    with ThreadPoolExecutor(readers) as threads:
+        found = list(threads.map(lambda _: blob_owners.owners(engine, unknown), range(readers)))
+    assert found == [frozenset()] * readers
 
 
 def test_what_a_person_sends_while_their_account_is_disabled_is_refused(local: LocalRegistry) -> None:
