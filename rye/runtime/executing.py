@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from threading import Event, Lock, RLock
 
@@ -57,7 +57,9 @@ class Executing:
         meter: Meter,
         declared: Declared,
         lock: RLock,
+        again: Callable[[Asked, Allowed], object],
     ):
+        """``again``: decides a call again that had to wait. Raises CallError."""
         self.chain = chain
         """The callers, root first. It only grows."""
         self.returned: Returned | None = None
@@ -67,6 +69,7 @@ class Executing:
         self._meter = meter
         self._declared = declared
         self._lock = lock
+        self._again = again
         self._one_tool = Lock()
 
     def execute(self, asked: Asked, allowed: Allowed, cancel: Event, made: Made) -> dict[str, object]:
@@ -88,7 +91,7 @@ class Executing:
         if item.kind == "knowledge":
             return self._dry(item, allowed) if call.dry_run else loaded(item)
         if item.kind == "tool":
-            return self._run_tool(item, call, allowed, cancel, made)
+            return self._run_tool(item, asked, call, allowed, cancel, made)
         return self._start_directive(item, call, allowed, cancel)
 
     def _search(self, call: SearchCall) -> SearchResult:
@@ -112,13 +115,16 @@ class Executing:
         return ReturnResult(accepted=True)
 
     def _run_tool(
-        self, item: UsableItem, call: ExecuteCall, allowed: Allowed, cancel: Event, made: Made
+        self, item: UsableItem, asked: Asked, call: ExecuteCall, allowed: Allowed, cancel: Event, made: Made
     ) -> RanResult | DryResult:
         if call.dry_run:
             return self._dry(item, allowed)
         parameters = json.dumps(call.parameters, separators=(",", ":")).encode()
         # one tool at a time where seconds are limited, so that they add up exactly
-        with self._one_tool if self._meter.limits_tools else nullcontext():
+        one_at_a_time = self._meter.limits_tools
+        with self._one_tool if one_at_a_time else nullcontext():
+            if one_at_a_time:
+                self._again(asked, allowed)
             seconds = self._meter.tool_seconds_left()
             result = self._world.tools.run(item, parameters, seconds, cancel)
             made.stderr = result.stderr

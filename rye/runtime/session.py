@@ -123,7 +123,7 @@ class Session:
         self._approvals = ApprovalStore(log.folder)
         self._rules = rules
         self._deciding = Deciding(world, first)
-        self._executing = Executing(run, chain, world, self._deciding, self.meter, declared, lock)
+        self._executing = Executing(run, chain, world, self._deciding, self.meter, declared, lock, self._decide_again)
         self._lock = lock
 
     @property
@@ -268,16 +268,28 @@ class Session:
                 self._require_open(0)  # the call was counted when it was received
                 if not reply.yes:
                     raise denied(allowed.decision, f"{question.item} was declined.", None, asked.item)
-                now = self._deciding.decide(self.chain, asked, version, agreed=True)
-                if (now.sha256, now.decision.required) != (allowed.sha256, allowed.decision.required):
-                    message = f"{question.item} was changed while waiting for approval."
-                    raise CallError("modified", message, "Make the call again.", resource=asked.item)
+                now = self._same(asked, allowed, version)
             except CallError as error:
                 self.recording.deny(asked, error)
                 raise
             self.recording.approve(asked, now, reply.by)
             self.recording.allow(asked, now)
             return now
+
+    def _decide_again(self, asked: Asked, allowed: Allowed) -> None:
+        """Decide a call again that waited for another one's tool. Raises CallError."""
+        with self._lock:
+            self._require_open(0)  # it was counted when it was received
+            self._same(asked, allowed, None)
+
+    def _same(self, asked: Asked, allowed: Allowed, version: str | None) -> Allowed:
+        """Decide a call again as something that nobody need be asked about. Raises CallError, ``modified`` if it came to mean
+        something else."""
+        now = self._deciding.decide(self.chain, asked, version, agreed=True)
+        if (now.sha256, now.decision.required) != (allowed.sha256, allowed.decision.required):
+            message = f"{allowed.label or asked.item} was changed while the call waited."
+            raise CallError("modified", message, "Make the call again.", resource=asked.item)
+        return now
 
     def _make(self, asked: Asked, allowed: Allowed, effect: Callable[[Made], _T]) -> _T:
         """Perform the effect and log how it ended."""

@@ -720,3 +720,32 @@ def test_nobody_agrees_to_parameters_that_they_cannot_see(tmp_path: Path, comman
     assert "command" not in error
     assert list(later.folder.glob("ask-*.json")) == []
     assert later.tools.ran == []
+
+
+def test_a_call_that_waits_for_another_tool_is_decided_again(tmp_path: Path) -> None:
+    """Where seconds are limited, tools run one after the other: a policy that was tightened meanwhile counts for the next."""
+    run = ship(tmp_path, level("acme/work/ship", "rye.*", limits=Limits(tool_seconds=100)))
+    begun, go_on = threading.Event(), threading.Event()
+
+    def do(used: UsableItem, parameters: object) -> ToolResult:
+        begun.set()
+        assert go_on.wait(20)
+        return ToolResult(exit=0, output={}, truncated=False, seconds=1)
+
+    run.tools.do = do
+    codes: list[object] = []
+
+    def second() -> None:
+        codes.append(run.code("rye_execute", **RUN_WRITE))
+
+    threads = [threading.Thread(target=lambda: run.act("rye_execute", **RUN_WRITE)), threading.Thread(target=second)]
+    threads[0].start()
+    assert begun.wait(20)
+    threads[1].start()
+    while run.events.count("allow") < 2:
+        pass
+    run.rules = Rules(Policy(forbidden=("rye.execute.tool.*",)))
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert (codes, len(run.tools.ran)) == (["denied"], 1)
