@@ -189,7 +189,8 @@ class EventLog:
     def __init__(self, folder: Path, principal: str, begins: tuple[Event, ...] = ()):
         """``begins``: the events that come before the first."""
         self.folder = folder
-        self._begins = begins
+        self.before_next = begins
+        """Events that come before the next one, in the same write."""
         self.principal = principal
         self.lines = 0
         self.ended = False
@@ -211,7 +212,7 @@ class EventLog:
         """
         if self.ended:
             raise LogUnwritable(self.path, "the run has ended")
-        begins = self._begins if self._file is None else ()
+        begins = self.before_next
         time, prev, first = timestamp(now), self._prev, self.lines + 1
         written = b""
         for number, event in enumerate((*begins, *events), first):
@@ -226,6 +227,7 @@ class EventLog:
             self.lines += count
             self._prev = prev
             self._bytes += len(written)
+            self.before_next = ()
         except OSError as error:
             self.ended = True
             raise LogUnwritable(self.path, error.strerror or str(error)) from error

@@ -53,7 +53,8 @@ class RunLog(Struct, frozen=True):
 
     @property
     def policies(self) -> tuple[tuple[str, str], ...]:
-        """The policies of organizations that the run began under: origin and number, and SHA-256."""
+        """The policies of organizations that the run began under, then those that came meanwhile: origin and number, and
+        SHA-256."""
         return tuple((event["item"], event["sha256"]) for event in self.events if event["event"] == "policy")
 
     def summary(self) -> RunSummary:

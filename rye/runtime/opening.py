@@ -114,11 +114,15 @@ def open_session(
         children=children,
         secrets=tuple(sorted({*secrets, *known_secrets(context.environment)}, key=lambda value: (-len(value), value))),
     )
-    start = rules_in_force(context, project, manifest, others)
+    start, noted = rules_in_force(context, project, manifest, others), others.organizations
 
     def rules() -> Rules:
+        nonlocal noted
         _require_unchanged(items, levels)
         others = read_other_policies(context.home, context.now())
+        if others.organizations != noted:
+            noted = others.organizations
+            log.before_next = tuple(map(_noted, noted))
         return rules_in_force(context, project, load_manifest(project), others).beside(start)
 
     session = Session(
@@ -155,7 +159,7 @@ def _require_unchanged(items: ProjectItems, levels: Sequence[Level]) -> None:
 
 
 def _noted(policy: PolicyInForce) -> Event:
-    """The event that says under which policy of an organization a run began."""
+    """The event that says under which policy of an organization a run goes on."""
     return Event(event="policy", item=f"{policy.origin} {policy.number}", sha256=policy.sha256)
 
 

@@ -667,6 +667,28 @@ class TestRecords:
         assert shown["policies"] == [{"policy": named, "sha256": published["sha256"]}]
         assert published["sha256"] in user.ok("runs", "verify", "last").stdout
 
+    def test_a_policy_that_comes_while_a_run_goes_on_is_obeyed_and_logged(
+        self, user: Person, organization: Organization
+    ) -> None:
+        first = organization.publish("")
+        organization.join(user)
+        user.ok("keys", "generate")
+        user.directive("own/plain")
+        asked = {"item_type": "directive", "query": ""}
+        with opened(user) as session:
+            session.act("rye_search", asked)
+            second = organization.publish('approval = { "rye.search.directive*" = "deny" }')
+            user.ok("org", "update")
+            with pytest.raises(CallError, match="The policy denies"):
+                session.act("rye_search", asked)
+            with pytest.raises(CallError, match="The policy denies"):
+                session.act("rye_search", asked)
+        shown = user.ok("runs", "verify", "last", "--json").json
+        assert (shown["state"], [each["sha256"] for each in shown["policies"]]) == (
+            "ok",
+            [first["sha256"], second["sha256"]],
+        )
+
     def test_a_run_that_began_before_a_policy_came_reads_nothing_that_it_refuses(
         self, user: Person, organization: Organization
     ) -> None:
