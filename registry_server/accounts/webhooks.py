@@ -275,13 +275,19 @@ def _deliveries(
 
 
 def _cursor(connection: sa.Connection) -> int | None:
-    value = connection.scalar(sa.select(registry.c.value).where(registry.c.key == _CURSOR))
+    """The next entry; None: there is none yet. Nobody else moves it before this transaction ends, so that two servers do not make
+    deliveries of the same entries."""
+    query = sa.select(registry.c.value).where(registry.c.key == _CURSOR)
+    value = connection.scalar(query.with_for_update())
+    if value is None:  # or a server of an earlier version put another row in its place while this one waited
+        value = connection.scalar(query)
     return int(value) if value is not None else None
 
 
 def _move(connection: sa.Connection, position: int) -> None:
-    connection.execute(registry.delete().where(registry.c.key == _CURSOR))
-    connection.execute(registry.insert().values(key=_CURSOR, value=str(position)))
+    values = {"value": str(position)}
+    if not connection.execute(registry.update().where(registry.c.key == _CURSOR).values(values)).rowcount:
+        connection.execute(registry.insert().values(key=_CURSOR, **values))
 
 
 def _log_size(connection: sa.Connection) -> int:

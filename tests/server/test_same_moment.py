@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from registry_server.accounts import blob_owners, members, roles, stages, tokens
+from registry_server.accounts import blob_owners, members, roles, stages, tokens, webhooks
 from registry_server.accounts.rate_limits import RateLimit
 from registry_server.accounts.times import now_text
 from registry_server.api.sessions import changing
@@ -230,6 +230,40 @@ def test_readers_who_look_for_a_file_s_namespaces_at_once_all_get_an_answer(
     with ThreadPoolExecutor(readers) as threads:
         found = list(threads.map(lambda _: blob_owners.owners(engine, unknown), range(readers)))
     assert found == [frozenset()] * readers
+
+
+def test_servers_that_look_at_once_announce_each_entry_once(
+    local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One read the cursor, the other announced what followed, and the first announced it again, with other IDs."""
+    engine = local.service.engine
+    with database.change(engine) as connection:
+        webhooks.add(connection, "https://93.184.216.34/hook", "", ["release"], now_text())
+    acme = local.owner("acme")
+    assert local.publish(acme, "a/one", local.token()).status_code == 200
+    has_read, other_is_done = threading.Event(), threading.Event()
+    cursor = webhooks._cursor
+
+    def slow(connection: sa.Connection) -> int | None:
+        found = cursor(connection)
+        if not has_read.is_set():
+            has_read.set()
+            other_is_done.wait(1)  # with the mend, the other one waits for this one
+        return found
+
+    def collect() -> int:
+        with database.change(engine) as connection:
+            return webhooks.collect(connection, ORIGIN, now_text())
+
+    monkeypatch.setattr(webhooks, "_cursor", slow)
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(collect)
+        assert has_read.wait(20)
+        collect()
+        other_is_done.set()
+        first.result(20)
+    with database.reader(engine) as connection:
+        assert len(webhooks.history(connection, 10)) == 1
 
 
 def test_what_a_person_sends_while_their_account_is_disabled_is_refused(local: LocalRegistry) -> None:
