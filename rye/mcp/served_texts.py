@@ -141,7 +141,7 @@ def skill_ids(opened: Opened) -> list[str]:
 
 
 def _skill_files(opened: Opened, item: UsableItem) -> skills.SkillFiles:
-    attached = opened.items.attached("skill", item.id)
+    attached = opened.items.attached("skill", item.id, item.sha256)
     return skills.SkillFiles(item, {skills.MAIN: item.text.encode(), **attached})
 
 

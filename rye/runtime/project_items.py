@@ -188,10 +188,13 @@ class ProjectItems:
                 require_verified(self.context, self.project, rows)
         return effective_entry(self.context, entry, self.project, self._manifest, spaces=spaces)
 
-    def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
+    def attached(self, kind: str, item_id: str, text_sha256: str | None = None) -> dict[str, bytes]:
         """Return the files attached to an item as it is used, by their path in its folder: each checked against its release, or
-        agreed to with the own item, and with the overrides that this user agreed to. Raises RyeError."""
+        agreed to with the own item, and with the overrides that this user agreed to. ``text_sha256``: of the text that they must
+        belong to. Raises RyeError."""
         found = self._checked(self._entry(kind, item_id))
+        if text_sha256 not in (None, sha256((found.item.text or "").encode()).hexdigest()):
+            raise RyeError("modified-item", f"{kind}:{item_id} was replaced while it was read.", "Read it again.")
         require_agreed(self.context, found, manifest=self._manifest)
         waiting = not_agreed_files(self.context, found)
         if waiting:

@@ -13,6 +13,7 @@ from mcp_types import Request, RequestParams, Result
 
 from rye.mcp import skills
 from rye.mcp.skills import SkillFiles
+from rye.runtime.project_items import ProjectItems
 from tests.mcp.sessions import Caller, own_directive, play, project_with_key
 from tests.scenes.installed import install
 from tests.scenes.item_texts import skill
@@ -199,3 +200,28 @@ def test_a_skill_that_not_every_host_takes_is_not_listed() -> None:
     assert skills.fits(SkillFiles(item, {str(n): b"" for n in range(512)}))  # type: ignore[arg-type]
     assert not skills.fits(SkillFiles(item, {str(n): b"" for n in range(513)}))  # type: ignore[arg-type]
     assert not skills.fits(SkillFiles(item, {"a": b"x" * (16 * 1024 * 1024 + 1)}))  # type: ignore[arg-type]
+
+
+def test_a_skill_that_is_replaced_while_it_is_read_is_no_mixture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call was decided about one version, and the files of the next one were served for it."""
+    shop = project_with_key(tmp_path)
+    install(shop, "skill", "acme/pdf", skill("pdf"), attached={"a.md": b"old"})
+    attached = ProjectItems.attached
+
+    def replaced(self: ProjectItems, *words: Any) -> dict[str, bytes]:
+        newer = skill("pdf").replace("# ", "# Newer ")
+        assert newer != skill("pdf")
+        install(shop, "skill", "acme/pdf", newer, attached={"a.md": b"new"})
+        return attached(self, *words)
+
+    async def story(caller: Caller) -> None:
+        monkeypatch.setattr(ProjectItems, "attached", replaced)
+        with pytest.raises(MCPError, match="modified"):
+            await caller.client.read_resource("skill://acme/pdf/a.md")
+        monkeypatch.setattr(ProjectItems, "attached", attached)
+        read = await caller.client.read_resource("skill://acme/pdf/a.md")
+        assert read.contents[0].text == "new"  # type: ignore[union-attr]
+
+    play(shop, story, as_=None)
