@@ -89,9 +89,9 @@ class FairSessions:
             await self._app(scope, receive, send)
             return
         name = _header(scope, _SESSION)
-        if name:
+        if name is not None:
             await self._in_session(name, scope, receive, send)
-        elif _header(scope, _VERSION) in ("", *HANDSHAKE_PROTOCOL_VERSIONS):
+        elif _header(scope, _VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
             await self._opening(scope, receive, send)
         else:  # protocols from 2026-07-28 on have no sessions
             await self._app(scope, receive, send)
@@ -121,13 +121,11 @@ class FairSessions:
         owner = self._owner(scope)
         await self._make_room(owner)
         kept = _Kept(owner, scope, self._clock())
-        opened = ""
 
         async def sending(message: Message) -> None:
-            nonlocal opened
             if message["type"] == "http.response.start" and message["status"] < 400:
                 opened = _named(message["headers"], _SESSION)
-                if opened:
+                if opened is not None:
                     self._kept[opened] = kept
             await send(message)
 
@@ -165,9 +163,9 @@ class FairSessions:
         await self._app(scope, nothing, unheard)
 
 
-def _header(scope: Scope, name: bytes) -> str:
+def _header(scope: Scope, name: bytes) -> str | None:
     return _named(scope["headers"], name)
 
 
-def _named(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
-    return next((value.decode("latin-1") for key, value in headers if key.lower() == name), "")
+def _named(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
+    return next((value.decode("latin-1") for key, value in headers if key.lower() == name), None)

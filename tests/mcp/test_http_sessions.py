@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -90,3 +91,18 @@ def test_clients_without_a_token_leave_room_for_those_with_one(server: Running) 
         status, name = opened(client, server)  # one more without a token takes the place of another without one
         assert (status, lists(client, server, own, token), lists(client, server, name)) == (200, 200, 200)
         assert lists(client, server, names[2]) == 404
+
+
+@pytest.mark.processes
+def test_a_request_that_opens_nothing_ends_nothing(tmp_path: Path) -> None:
+    shop = project_with_key(tmp_path)
+    running = Running(shop)
+    try:
+        with httpx2.Client(timeout=20) as client:
+            names = [opened(client, running)[1] for _ in range(RUNTIME.sessions)]
+            body = json.dumps(HELLO)
+            for headers in ({"mcp-session-id": ""}, {"mcp-protocol-version": "2026-07-28"}, {"mcp-session-id": "x"}):
+                assert client.post(running.url, content=body, headers={**ACCEPT, **headers}).status_code >= 400
+            assert {lists(client, running, name) for name in names} == {200}
+    finally:
+        running.stop()
