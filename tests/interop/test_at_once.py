@@ -16,6 +16,7 @@ import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.interop import osv, skills
+from registry_server.interop.interop_pool import MayRead
 from registry_server.interop.paths import GitPack, GitRefs, wanted
 from tests.interop.unchecked_registry import UncheckedRegistry
 
@@ -92,7 +93,7 @@ def test_many_who_ask_at_once_cost_as_much_as_one(
     asked = wanted(path)
     assert asked is not None
     assert not isinstance(asked, GitRefs | GitPack)
-    answers = [local.service.interop_pool.document(asked, lambda _namespace: True) for _ in range(4)]
+    answers = [local.service.interop_pool.document(asked, MayRead()) for _ in range(4)]
     documents = {answer.result(30) for answer in answers}
     assert len(documents) == 1
     assert len(derived) == 1
