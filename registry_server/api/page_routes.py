@@ -87,7 +87,7 @@ def reader_of_page(request: _Request) -> Reader:
 
 
 async def sent(request: _Request, answer: Answer) -> Response[bytes]:
-    """Return a page's answer as a response, without its body for HEAD.
+    """Return a page's answer as a response, without its body for HEAD and with 304, which has the tag of the whole answer.
 
     Pages of a public registry are compressed, once for each head. They are the same for everyone, so their size tells nothing.
     Other pages can hold both what only their reader may know and the words of a link that somebody else made, such as those of a
@@ -95,18 +95,19 @@ async def sent(request: _Request, answer: Answer) -> Response[bytes]:
     """
     service = service_of(request)
     headers = dict(answer.headers)
+    body = b"" if answer.status == 304 else answer.body
     tag = headers.get("etag")
     if tag is None or service.settings.read != "public":
-        return _response(request, answer.body, answer.status, headers)
+        return _response(request, body, answer.status, headers)
     headers["vary"] += ", Accept-Encoding"
     encoding = encoding_of(header_of(request, b"accept-encoding"))
-    if encoding is None or (answer.body and len(answer.body) < COMPRESSED_BYTES):
-        return _response(request, answer.body, answer.status, headers)
-    headers["etag"] = f"W/{tag}"  # also of a 304, which is about the answer that a cache keeps
-    if not answer.body:
-        return _response(request, b"", answer.status, headers)
+    if encoding is None or len(answer.body) < COMPRESSED_BYTES:
+        return _response(request, body, answer.status, headers)
+    headers["etag"] = f"W/{tag}"
+    if not body:
+        return _response(request, body, answer.status, headers)
     headers["content-encoding"] = encoding
-    return _response(request, await _compressed(service, tag, encoding, answer.body), answer.status, headers)
+    return _response(request, await _compressed(service, tag, encoding, body), answer.status, headers)
 
 
 def _response(request: _Request, body: bytes, status: int, headers: dict[str, str]) -> Response[bytes]:

@@ -61,6 +61,7 @@ class Answer(Struct, frozen=True):
     status: int
     headers: Headers
     body: bytes
+    """The whole page, also with 304, which is sent without it: whether the page is compressed follows from its length."""
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -153,10 +154,11 @@ class PageCache:
             is_sandboxed=kept.page.is_sandboxed,
             location=kept.page.location,
         )
+        whole = kept.page.whole(self._site(kept.head))
         is_same = kept.page.status == 200 and page_layout.is_same(request.if_none_match, kept.tag)
         if kept.tag and request.if_none_match and is_same:
-            return Answer(304, headers, b"")
-        return Answer(kept.page.status, headers, kept.page.whole(self._site(kept.head)))
+            return Answer(304, headers, whole)
+        return Answer(kept.page.status, headers, whole)
 
     async def prepared(self, prepare: Callable[[sa.Engine, int], None]) -> None:
         """Write what a search needs before it is asked, for the newest head."""

@@ -114,6 +114,16 @@ class TestAnswers:
         assert local.get(ITEM, headers={**HTML, "If-None-Match": '"x"'}).status_code == 200
         assert local.get(ITEM + "@9.9.9", headers={**HTML, "If-None-Match": "*"}).status_code == 404
 
+    @pytest.mark.parametrize("path", ["/opensearch.xml", "/sitemap.xml", "/-/items", ITEM])
+    @pytest.mark.parametrize("accepted", ["identity", "gzip"])
+    def test_unchanged_has_the_tag_of_the_whole_answer(self, local: LocalRegistry, path: str, accepted: str) -> None:
+        """RFC 9110 15.4.5, also of a page that is too short to be compressed."""
+        for kind in ("text/html", "application/json"):
+            asked = {"Accept": kind, "Accept-Encoding": accepted}
+            tag = local.get(path, headers=asked).headers["etag"]
+            again = local.get(path, headers={**asked, "If-None-Match": tag})
+            assert (again.status_code, again.headers["etag"]) == (304, tag), kind
+
     @pytest.mark.parametrize(
         ("accepted", "encoding"), [("gzip", "gzip"), ("gzip, zstd", "zstd"), ("br, gzip;q=0", None)]
     )
