@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -96,13 +96,16 @@ def _fill(engine: sa.Engine, store: Objects, analyses: AnalysisStore | None) -> 
                 if time.monotonic() > until:
                     break
             uses = uses_of(registry, [each for each in touched if str(each) not in {row.name for row in rows}])
-        with database.change(engine) as connection:
-            for row in rows:
-                connection.execute(_PUT, _values(row))
-            for identity, use in uses.items():
-                values = {"which": str(identity), "used_by": use.items, "publishers": use.publishers}
-                connection.execute(_COUNT, values)
+        database.changing(engine, partial(_put, rows, uses))  # another reader may be doing the same
     return False
+
+
+def _put(rows: Sequence[_Listing], uses: Mapping[Identity, Use], connection: sa.Connection) -> None:
+    for row in rows:
+        connection.execute(_PUT, _values(row))
+    for identity, use in uses.items():
+        values = {"which": str(identity), "used_by": use.items, "publishers": use.publishers}
+        connection.execute(_COUNT, values)
 
 
 def _describe(registry: RegistryView, name: str, version: str) -> tuple[_Listing, list[Identity]]:

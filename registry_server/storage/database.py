@@ -120,15 +120,15 @@ def change(engine: sa.Engine) -> Iterator[sa.Connection]:
 def changing(engine: sa.Engine, work: Callable[[sa.Connection], _T]) -> _T:
     """Do ``work`` in a transaction like :func:`change`, and return its result.
 
-    Two transactions on PostgreSQL can find the same unique value free at the same moment, such as the name of a new account. One
-    of them then fails at its end; its work is done again, and finds what the other one wrote.
+    Two transactions on PostgreSQL can find the same unique value free at the same moment, such as the name of a new account, or
+    each wait for what the other one holds. One of them then fails; its work is done again, and finds what the other one wrote.
     """
-    for is_last in (*(False,) * _SAME_TRIES, True):
+    for is_last in (*(False,) * _MEETINGS, True):
         try:
             with _transaction(engine, _CHANGE) as (connection, _):
                 return work(connection)
         except driver_errors() as error:
-            if is_last or _state(error) != _SAME_STATE:
+            if is_last or _state(error) not in _MET_STATES:
                 raise explained(error) from error
     raise AssertionError("the last try returns or raises")
 
@@ -233,9 +233,9 @@ _BUSY_STATES = {
     "40P01",
 }  # lock not available, cancelled by a timeout, serialization, deadlock
 _SILENT_STATE = "25P03"
-_SAME_STATE = "23505"
-"""A unique value that another transaction has just written."""
-_SAME_TRIES = 4
+_MET_STATES = {"23505", "40P01"}
+"""A unique value that another transaction has just written; a deadlock with another one."""
+_MEETINGS = 4
 _BUSY_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _FULL_STATES = {"53100"}
 _FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")

@@ -24,6 +24,7 @@ from registry_server.accounts.times import now_text
 from registry_server.api.sessions import changing
 from registry_server.api.staging import Staging
 from registry_server.storage import database
+from registry_server.storage.schema import accounts
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
 from rye.registry.protocol import notes
@@ -264,6 +265,28 @@ def test_servers_that_look_at_once_announce_each_entry_once(
         first.result(20)
     with database.reader(engine) as connection:
         assert len(webhooks.history(connection, 10)) == 1
+
+
+def test_changes_that_wait_for_each_other_are_both_made(local: LocalRegistry) -> None:
+    """Readers of lists who describe the same new items in another order: one of them got 503."""
+    engine = local.service.engine
+    ids = [local.member(name) for name in ("ann", "ben")]
+    together = threading.Barrier(2)
+
+    def change(order: Sequence[str], time: str) -> None:
+        waits = [together]
+
+        def work(connection: sa.Connection) -> None:
+            for each in order:
+                connection.execute(accounts.update().where(accounts.c.id == each).values(groups_time=time))
+                if waits:
+                    waits.pop().wait(20)
+
+        database.changing(engine, work)
+
+    with ThreadPoolExecutor(2) as threads:
+        for made in [threads.submit(change, ids, "one"), threads.submit(change, ids[::-1], "two")]:
+            made.result(30)
 
 
 def test_what_a_person_sends_while_their_account_is_disabled_is_refused(local: LocalRegistry) -> None:
