@@ -59,6 +59,11 @@ class FailedSignIns:
             taken, self._waiting = self._waiting, []
             return taken
 
+    def keep(self, taken: Sequence[FailedSignIn]) -> None:
+        """Keep for the next time what could not be recorded."""
+        with self._lock:
+            self._waiting[:0] = taken
+
     def _end_window(self, now: str, *, is_last: bool = False) -> None:
         if not is_last and self._clock() < self._begun + WINDOW_SECONDS:
             return

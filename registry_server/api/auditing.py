@@ -50,9 +50,14 @@ class Auditing:
         """Record failed sign-ins. Raises RyeError when the database does not answer."""
         now = now_text()
         taken = self._failed.take(now, is_last=is_last)
-        if taken:
+        if not taken:
+            return
+        try:
             with database.change(self._engine) as connection:
                 failed_sign_ins.record(connection, taken)
+        except BaseException:
+            self._failed.keep(taken)
+            raise
 
     def push(self, now: str | None = None) -> int:
         """Send the next events and return how many. Raises RyeError ``delivery-failed``, or the database's."""

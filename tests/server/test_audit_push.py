@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from registry_server.accounts import audit_events, audit_push, device_logins, members
+from registry_server.accounts import audit_events, audit_push, device_logins, failed_sign_ins, members
 from registry_server.accounts.audit_events import AuditEvent
 from registry_server.accounts.failed_sign_ins import SINGLE, WINDOW_SECONDS, FailedSignIns
 from registry_server.accounts.rate_limits import RateLimit
@@ -38,6 +38,10 @@ def events(local: LocalRegistry, action: str = "") -> list[AuditEvent]:
         return [event for event in audit_events.listing(connection) if action in event.action]
 
 
+def _away(*_: object) -> None:
+    raise RyeError("database-unavailable", "The database failed.")
+
+
 class TestFailedSignIns:
     def test_the_first_are_single_and_the_others_a_count(self) -> None:
         clock = [0.0]
@@ -58,6 +62,23 @@ class TestFailedSignIns:
         for _ in range(SINGLE + 3):
             failed.note("link", "link-used", "192.0.2.1", NOW)
         assert [each.count for each in failed.take(NOW, is_last=True)] == [1] * SINGLE + [3]
+
+    def test_what_could_not_be_recorded_is_recorded_later(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """While the database was away, for a fail-over for example, attempts left no trace."""
+        with LocalRegistry(tmp_path / "data") as local:
+            failed = FailedSignIns()
+            auditing = Auditing(local.service.engine, failed, None)
+            failed.note("link", "link-used", "192.0.2.1", NOW)
+            with monkeypatch.context() as away:
+                away.setattr(failed_sign_ins, "record", _away)
+                with pytest.raises(RyeError):
+                    auditing.record()
+            failed.note("link", "link-used", "192.0.2.2", NOW)
+            auditing.record()
+            auditing.record()
+            assert [event.address for event in events(local, "sign-in")] == ["192.0.2.1", "192.0.2.2"]
 
     def test_a_flood_of_wrong_links_and_answers_is_a_few_events(self, tmp_path: Path) -> None:
         with LocalRegistry(tmp_path / "data") as local:
