@@ -83,7 +83,9 @@ class Catalogue:
             return self.listing(ledger, shown, None).offers
         counts = (queries.COUNT_NAMES.first(ledger.connection, _skills_of(namespace)) for namespace in readable)
         self._bound(sum(row[0] for row in counts if row is not None), "You may read")
-        return tuple(offer for namespace in sorted(readable) for offer in self.listing(ledger, shown, namespace).offers)
+        return tuple(
+            offer for namespace in sorted(set(readable)) for offer in self.listing(ledger, shown, namespace).offers
+        )
 
     def _known(self, namespace: str | None) -> Listing | None:
         kept = self._listings.get(namespace or "")
