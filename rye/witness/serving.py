@@ -7,6 +7,7 @@ one address in a minute. A request that is cut off changes nothing; one that was
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import logging
 import threading
 import time
@@ -17,6 +18,7 @@ from rye.errors import RyeError
 from rye.registry.protocol import add_checkpoint
 from rye.registry.protocol.add_checkpoint import MAX_REQUEST_BYTES, SIZE_TYPE, AddCheckpointError
 from rye.registry.protocol.cosignatures import Cosigner
+from rye.text.addresses import is_loopback
 from rye.witness.deciding import Declined, Log, cosigned, decide, origin_of
 from rye.witness.folder import WitnessFolder
 
@@ -103,6 +105,18 @@ class WitnessServer(ThreadingHTTPServer):
             return self._counts[address] <= PER_MINUTE
 
 
+def asking_address(peer: str, forwarded: Sequence[str]) -> str:
+    """The address that a request counts for. A web server on this machine names its client last in ``X-Forwarded-For``: without
+    that, one client could use up what all of them may ask together."""
+    if not is_loopback(peer) or not forwarded:
+        return peer
+    named = forwarded[-1].rpartition(",")[2].strip()
+    try:
+        return str(ipaddress.ip_address(named))
+    except ValueError:
+        return peer
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # or the body of an answer waits 40 ms for word that its head arrived
@@ -134,7 +148,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(lambda: self.server.witness.checkpoint(parts[1]))
 
     def _answer(self, call: Callable[[], Answer]) -> None:
-        if not self.server.may_ask(self.client_address[0]):
+        if not self.server.may_ask(
+            asking_address(self.client_address[0], self.headers.get_all("X-Forwarded-For") or [])
+        ):
             self._refuse(429, "Too many requests in this minute.")
             return
         if not self.server.places.acquire(blocking=False):

@@ -146,6 +146,39 @@ def test_one_address_may_not_ask_without_end(served: Served, monkeypatch: pytest
     assert served.add(5, 6) == 200
 
 
+def test_a_stranger_does_not_use_up_what_the_log_may_ask(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both come from the web server in front, which the how-to recommends."""
+    monkeypatch.setattr(serving, "PER_MINUTE", 3)
+    monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_000.0)
+
+    def asked(by: str) -> int:
+        connection = http.client.HTTPConnection(*served.address, timeout=10)
+        connection.request("GET", f"/{'a' * 64}/checkpoint", headers={"X-Forwarded-For": by})
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    assert [asked("203.0.113.9") for _ in range(5)] == [404, 404, 404, 429, 429]
+    assert asked("198.51.100.1, 203.0.113.9") == 429  # what the stranger says of itself comes before
+    assert asked("192.0.2.1") == 404
+    assert served.add(0, 3) == 200
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "expected"),
+    [
+        ("127.0.0.1", ["192.0.2.1"], "192.0.2.1"),
+        ("127.0.0.1", ["192.0.2.1", "2001:db8::1"], "2001:db8::1"),
+        ("::1", ["192.0.2.1, 192.0.2.2"], "192.0.2.2"),
+        ("127.0.0.1", [], "127.0.0.1"),
+        ("127.0.0.1", ["unknown"], "127.0.0.1"),
+        ("192.0.2.7", ["192.0.2.1"], "192.0.2.7"),
+    ],
+)
+def test_only_a_web_server_on_this_machine_says_who_asks(peer: str, forwarded: list[str], expected: str) -> None:
+    assert serving.asking_address(peer, forwarded) == expected
+
+
 def test_a_log_whose_state_is_lost_is_answered_with_500(served: Served) -> None:
     served.add(0, 3)
     served.folder._file(ORIGIN).unlink()
