@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from litestar.datastructures import State
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import client_address
-from registry_server.api.requests import service_of, to_the_end
+from registry_server.api.requests import account_of, service_of, to_the_end
 from registry_server.api.service import Service
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.batching import is_trouble
@@ -26,6 +27,10 @@ from rye.registry.protocol.statements import OwnerProof
 
 _HASHED_HERE = MIB // 4
 """Bytes of files that are hashed on the event loop; more take longer than a thread's start."""
+
+_LOOKED_AGAIN_SECONDS = 1.0
+"""If examining took longer, the sender is looked up again: a place that proves who owns a namespace may answer as late as its
+owner likes."""
 
 _TIMEOUT = "publish-timeout"
 """The code of a request that may still get into the log."""
@@ -44,7 +49,7 @@ async def append(
     the process that examined them stores them. ``kept``: uploads of the account for these statements alone, which it needs no
     more if they are refused.
     """
-    service = service_of(request)
+    service, began = service_of(request), time.monotonic()
     check_count(service.settings, len(texts))
     address = client_address(request.scope, service.settings.trusted_proxies)
     sender = Sender(account.token, address, account.account)
@@ -61,6 +66,8 @@ async def append(
                 await to_the_end(asyncio.to_thread(room.reserve, files))
             examining = _examine(service, account, texts, files, is_reserved=room.hashes is not None)
             candidates = await (to_the_end(examining) if files else examining)
+            if time.monotonic() - began > _LOOKED_AGAIN_SECONDS:
+                _require_same(account, await account_of(request))
             future = service.sequencer.submit(candidates, sender, expected)
             return await _answer(service, future), candidates
         except RyeError as error:
@@ -72,6 +79,13 @@ async def append(
             room.settle(is_refused=is_refused)
             if is_refused:
                 service.let_go(account, kept)
+
+
+def _require_same(account: Account, now: Account) -> None:
+    """Require that an account may still do what it could when its statements were examined. Raises RyeError ``busy``: they are
+    examined again when they come again."""
+    if (now.scopes, now.namespaces, now.roles) != (account.scopes, account.namespaces, account.roles):
+        raise RyeError("busy", "What this token may do changed while its statements were examined.", "Try again.")
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
@@ -101,6 +102,39 @@ class TestTokens:
         body = slow(json.dumps({"notes": [acme.note(acme.release("slow/demoted", data))]}).encode(), take)
         answer = local.post("/api/v1/statements", local.token(account=account), content=body)
         assert (answer.status_code, error_code(answer)) == (403, "wrong-namespace")
+
+    @pytest.mark.parametrize("what", ["revoked", "demoted"])
+    def test_one_that_is_revoked_while_its_statements_are_examined_publishes_nothing(
+        self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch, what: str
+    ) -> None:
+        """The place of an owner proof may take seconds to answer, and its owner may be who was fired."""
+        account = local.member(f"examined-{what}", acme="publisher")
+        token = local.token(account=account)
+        data = acme.file(f"slow/{what}")
+        assert local.blob(data, token).status_code in (200, 201)
+        examine = local.service.examiners.examine
+
+        async def slowly(*words: Any, **more: Any) -> Any:
+            found = await examine(*words, **more)
+            await asyncio.sleep(1.1)
+            if what == "revoked":
+                self.revoked(local, token)()
+            else:
+                with database.change(local.service.engine) as connection:
+                    roles.take(connection, "acme", account=account)
+            return found
+
+        size = local.get("/readyz").json()["size"]
+        note = acme.note(acme.release(f"slow/{what}", data))
+        with monkeypatch.context() as slow_place:
+            slow_place.setattr(local.service.examiners, "examine", slowly)
+            answer = local.statements(token, note)
+        expected = (401, "unauthorized") if what == "revoked" else (503, "busy")
+        assert (answer.status_code, error_code(answer)) == expected
+        assert local.get("/readyz").json()["size"] == size
+        if what == "demoted":
+            again = local.statements(token, note)
+            assert (again.status_code, error_code(again)) == (403, "wrong-namespace")
 
     def test_a_body_that_arrives_at_once_costs_no_second_look(
         self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
