@@ -8,8 +8,9 @@ from functools import cache
 
 from rye.limits import FACTS
 from rye.text.facts import calls
-from rye.text.facts.flow import Flow
-from rye.text.facts.functions import functions_in
+from rye.text.facts.flow.functions import extents_in, functions_in
+from rye.text.facts.flow.kept import KeptContent
+from rye.text.facts.flow.passes import Flow
 from rye.text.facts.source import Origin, RuleMatch, Source, Sources
 
 _TAKES = re.compile(r"^[ \t]*(?:\.|source)[ \t][^\n;|&]{0,200}", re.MULTILINE)
@@ -35,7 +36,8 @@ def across(
         }
         if not (files or functions):
             continue
-        commands = Flow(source, fact, words(source) if functions else frozenset(), find_source, files, functions).run()
+        kept = KeptContent(files, extents_in(source).values())
+        commands = Flow(source, fact, words(source) if functions else frozenset(), find_source, kept, functions).run()
         lines = {found.line for found in commands}
         for found in (*commands, *(call for call in calls.starts(source, fact, files) if call.line not in lines)):
             yield source, found

@@ -9,7 +9,7 @@ from typing import Final
 from rye.text.facts import calls, decoders, shell
 from rye.text.facts.across import across
 from rye.text.facts.fact import DECODE_AND_RUN
-from rye.text.facts.flow import Flow
+from rye.text.facts.flow.passes import Flow
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
@@ -124,7 +124,7 @@ def find_in_commands(source: Source) -> Iterator[RuleMatch]:
     if source.has(words):
         passed = Flow(source, DECODE_AND_RUN, words, _decodes)
         yield from passed.run()
-        source.saved[DECODE_AND_RUN].update(passed.files)
+        source.saved[DECODE_AND_RUN].update(passed.kept.files)
     yield from _encoded_commands(source)
 
 

@@ -1,4 +1,4 @@
-"""What the name of a file says: whether it is read rather than run."""
+"""What the name of a file is, and what it says: whether the file is run, or read."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ _DATA_SUFFIXES: Final = tuple(
         ),
     )
 )
+PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs", ".command", ".app", ".run")
+"""Of files that are started by a path without a folder."""
+SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
+"""Of files that are run where the path alone does not say so."""
+
+
+def file_name(text: str) -> str:
+    """The name of the file that a word of a command names, without folders, quotes, brackets and the marks of a sentence."""
+    bare = text.replace("${", "$").strip("\"'[]{}(),:").rstrip(".,;!?)")
+    return bare.replace("\\", "/").rpartition("/")[2]
 
 
 def is_data(name: str) -> bool:

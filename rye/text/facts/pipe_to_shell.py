@@ -9,7 +9,7 @@ from typing import Final
 from rye.text.facts import calls, fetchers, shell
 from rye.text.facts.across import across
 from rye.text.facts.fact import PIPE_TO_SHELL
-from rye.text.facts.flow import Flow
+from rye.text.facts.flow.passes import Flow
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
@@ -104,7 +104,7 @@ def find_in_commands(source: Source) -> Iterator[RuleMatch]:
     if source.has(words):
         passed = Flow(source, PIPE_TO_SHELL, words, _fetches)
         yield from passed.run()
-        source.saved[PIPE_TO_SHELL].update(passed.files)
+        source.saved[PIPE_TO_SHELL].update(passed.kept.files)
     launchers = _SELF_RUNNING_WORDS
     for spellings, more in _LAUNCHER_SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):

@@ -1,4 +1,5 @@
-"""A script's own functions of several commands: what they print, and what they run of their input and their parameters.
+"""A script's own functions of several commands: what they print, what they run of their input and their parameters, and so what
+a call of one brings in, runs and saves.
 
 ``get() { local u="$1"; curl -fsSL "$u"; }`` prints what it fetches, and ``run() { cat > "$T"; bash "$T"; }`` runs its input, so
 ``get https://… | run`` is as much as ``curl https://… | bash``. Functions of one command are expanded where they are called
@@ -8,10 +9,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from rye.limits import FACTS
 from rye.text.facts import interpreters, shell
+from rye.text.facts.flow.step import FlowStep
+from rye.text.facts.shell import shown
 from rye.text.facts.source import Origin, Source, Sources
 from rye.text.facts.tables import word_set
 
@@ -29,6 +33,7 @@ _PARAMETERS = re.compile(r"\bparam\s?\(([^()\n]{1,300})\)|^[^\n]{0,120}?\(([^()\
 _NAME = re.compile(r"\$([A-Za-z_]\w{0,60})")
 _MOST_LINES: Final = 60
 _ENDS: Final = word_set("} end )")
+_READERS: Final = word_set("mapfile readarray")
 
 
 class Function(NamedTuple):
@@ -161,3 +166,45 @@ def _runs_parameter(command: shell.Command, taken: set[str]) -> bool:
         if _PARAMETER.search(word.text) is not None or not taken.isdisjoint(_NAME.findall(word.text)):
             return True
     return False
+
+
+def called(step: FlowStep, functions: Mapping[str, Function]) -> Function | None:
+    """The function that a command calls, unless it stands in that function itself."""
+    function = functions.get(step.command.words[step.first].text) if step.first >= 0 else None
+    return None if function is None or function.first <= step.line.first < function.last else function
+
+
+def run_by_call(step: FlowStep, function: Function, incoming: Origin | None) -> Iterator[Origin]:
+    """Yield what a call of a function runs of what it reads (``incoming``) and of what it is given."""
+    if function.runs_input and incoming is not None:
+        yield incoming
+    for word in step.command.words[step.first + 1 :] if function.runs_parameters else ():
+        given = step.printed_in(word) or step.kept.value_in(word.text) or step.kept.saved(word.text)
+        if given is not None:
+            yield given._replace(weak=True)
+
+
+def run_by_callback(step: FlowStep, functions: Mapping[str, Function]) -> bool:
+    """Whether a command gives each line of its input to a function that runs its parameters: ``mapfile -C name``."""
+    texts = step.command.texts()
+    if shell.program(texts[0]) not in _READERS or "-C" not in texts[:-1]:
+        return False
+    function = functions.get(texts[texts.index("-C") + 1])
+    return function is not None and function.runs_parameters
+
+
+def save_by_call(step: FlowStep, function: Function) -> None:
+    """Keep the files that a call has a function write."""
+    for parameter in function.saves:
+        if step.first + parameter < len(step.command.words):
+            origin = Origin(shown(step.text), *step.place(step.command.words[step.first].text))
+            step.kept.save(step.command.words[step.first + parameter].text, origin)
+
+
+def printed_by_call(step: FlowStep, function: Function) -> Origin | None:
+    """What a call of a function prints that the function brings in."""
+    if function.prints is None:
+        return None
+    number, column = step.place(step.command.words[step.first].text)
+    text = f"{shown(step.text)} {{ {function.prints.text} }}"
+    return function.prints._replace(text=text, line=number, column=column, saves=())
