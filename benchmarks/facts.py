@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rye.text.facts import ALARM, CAUTION, FACTS, NOTE, Fact, find_facts, severity
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 
 CORPUS = Path(__file__).with_name("facts")
 SHARED = Path(os.environ.get("RYE_SHARED") or Path(__file__).resolve().parents[2] / "shared")

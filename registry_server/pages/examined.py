@@ -25,7 +25,7 @@ from rye.registry.protocol.statements import Release
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact, find_facts, severity
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 
 _INSTALLING = ReadOptions()
 

@@ -29,7 +29,7 @@ from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow
 from rye.signing.keys import PublicKey
 from rye.text.content import hidden_characters
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 
 
 class StagedFile(Struct, frozen=True):

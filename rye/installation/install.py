@@ -46,7 +46,7 @@ from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
 from rye.text import facts
 from rye.text.facts.fact import RULES_VERSION
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 from rye.text.json_reading import UNDECODABLE, msgpack_decoder
 from rye.text.lazy import lazy_module
 from rye.verified.memory import check_row

@@ -29,7 +29,7 @@ from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
 from rye.text.diagnostics import Diagnostic
 from rye.text.facts import ALARM, Fact, find_facts
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 from rye.text.secrets import is_secret_file, secrets_in_file
 
 

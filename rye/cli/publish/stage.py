@@ -18,7 +18,7 @@ from rye.errors import RyeError
 from rye.layout import Column
 from rye.permissions.comparing import unified
 from rye.permissions.risk import by_tier
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 from rye.workspace.confirmation import confirm
 from rye.workspace.installing.install_request import ProposedText
 from rye.workspace.publishing import staging

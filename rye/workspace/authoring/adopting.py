@@ -34,7 +34,7 @@ from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
 from rye.text.facts import ALARM, Fact, find_facts
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 from rye.workspace.authoring.adoption_renewal import AttachedBytes, Recorded, SkillFiles, base_of, is_same, recorded_in
 from rye.workspace.authoring.version_bump import raised
 

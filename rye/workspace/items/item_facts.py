@@ -24,7 +24,7 @@ from rye.project.item_file import ItemFile, place, read_item_bytes
 from rye.project.spaces import looks_like_path
 from rye.storage.home import Home
 from rye.text.facts import ALARM, Fact, as_json, difference, find_facts
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, refuse_named_like_installed
 from rye.workspace.items.installed_items import installed_item

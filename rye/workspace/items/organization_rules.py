@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from rye.permissions import policy as policies
     from rye.permissions.policy import Policy
     from rye.text import facts
-    from rye.text.facts import source as fact_source
+    from rye.text.facts import readable
     from rye.workspace.items import item_tree
     from rye.workspace.items.effective_item import EffectiveItem
 else:  # only for who joined an organization
     environment = lazy_module("rye.installation.environment")
     policies = lazy_module("rye.permissions.policy")
-    facts, fact_source = lazy_module("rye.text.facts"), lazy_module("rye.text.facts.source")
+    facts, readable = lazy_module("rye.text.facts"), lazy_module("rye.text.facts.readable")
     item_tree = lazy_module("rye.workspace.items.item_tree")
 
 
@@ -75,7 +75,7 @@ def _text_refusal(context: Context, policy: Policy, found: EffectiveItem) -> str
         texts = {found.item.shown: found.item.text or ""}
         for path, file in item_tree.effective_tree(context, found).items():
             if file.data is not None:
-                texts[path] = fact_source.readable_text(file.data)
+                texts[path] = readable.readable_text(file.data)
         mentioned = ((fact.fact, fact.value) for fact in facts.find_facts(texts))
         broken += policies.fact_violations(policy, mentioned)
     return broken[0].message if broken else None

@@ -29,7 +29,7 @@ from rye.registry.trust.file_acceptance import Accepted, Refusal, judge_release_
 from rye.registry.trust.records import latest_release
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact, find_facts
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 from rye.workspace.publishing.owner_statements import (
     keyset_in_force,
     one_line,

@@ -35,7 +35,7 @@ from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 from rye.verified.release import VerifiedItem
 from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange, hidden_overrides
 

