@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 FUZZ = bool(os.environ.get("RYE_FUZZ"))
 
@@ -10,3 +17,12 @@ FUZZ = bool(os.environ.get("RYE_FUZZ"))
 def tries(here: int, fuzz: int) -> int:
     """The number of examples or size of an input: ``here`` in ``make test``, ``fuzz`` in ``make fuzz``."""
     return fuzz if FUZZ else here
+
+
+def rest_thorough(first_count: int, values: Iterable[object]) -> list[ParameterSet]:
+    """Values for ``parametrize``, tuples for several arguments: ``make test`` runs the first, ``make test-thorough`` the others.
+
+    Put first what proves most: cases that differ, before further variants of the same.
+    """
+    rows = [each if isinstance(each, tuple) else (each,) for each in values]
+    return [pytest.param(*row, marks=[pytest.mark.thorough] if i >= first_count else []) for i, row in enumerate(rows)]
