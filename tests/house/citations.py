@@ -149,6 +149,8 @@ def spelled_out(numbers: str) -> Iterator[str]:
 
 def dangling(text: str) -> list[str]:
     """Mentions of a book that start no citation, so there is nothing to look up."""
+    if not _ANY.search(text):
+        return []
     text = one_line(text)
     taken = {found.start() for pattern in (_HEADING, _DECISION, _PARTS) for found in pattern.finditer(text)}
     return [text[found.start() : found.start() + 60] for found in _ANY.finditer(text) if found.start() not in taken]

@@ -37,12 +37,11 @@ _TITLES = {
 }
 
 
-def tests_by_rule(known: Mapping[Rule, str], texts: Iterable[tuple[str, str]]) -> dict[Rule, list[str]]:
-    """The test files that cite each rule, sorted. ``texts``: path and text of each test file."""
-    letters = families(known)
+def tests_by_rule(known: Mapping[Rule, str], citations: Iterable[tuple[str, Iterable[Rule]]]) -> dict[Rule, list[str]]:
+    """The test files that cite each rule, sorted. ``citations``: the path of each test file, and what it cites."""
     found: dict[Rule, list[str]] = {rule: [] for rule in known}
-    for path, text in sorted(texts):
-        for rule in {rule for rule in cited(text, letters) if rule in found}:
+    for path, rules_here in sorted(citations):
+        for rule in found.keys() & set(rules_here):
             found[rule].append(path)
     return found
 
@@ -69,8 +68,9 @@ def made() -> str:
     """The page for the current tree."""
     known = rules()
     tests = [path for path in files() if path.is_relative_to(ROOT / "tests") and path.suffix == ".py"]
-    texts = [(path.relative_to(ROOT).as_posix(), path.read_text("utf-8")) for path in tests]
-    return table(known, tests_by_rule(known, texts))
+    letters = families(known)
+    citations = [(path.relative_to(ROOT).as_posix(), cited(path.read_text("utf-8"), letters)) for path in tests]
+    return table(known, tests_by_rule(known, citations))
 
 
 if __name__ == "__main__":

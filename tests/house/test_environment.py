@@ -59,7 +59,7 @@ def _is_os(node: ast.expr) -> bool:
 
 
 def test_the_process_s_variables_are_read_at_the_edge_only() -> None:
-    assert {path for path, module in trees().items() if reads_environment(module)} == READERS.keys()
+    assert {path for path, module in trees("environ", "getenv").items() if reads_environment(module)} == READERS.keys()
 
 
 def asks_for_home(module: ast.Module) -> bool:
@@ -72,13 +72,15 @@ def asks_for_home(module: ast.Module) -> bool:
 
 
 def test_few_ask_for_the_home_folder() -> None:
-    assert {path for path, module in trees().items() if asks_for_home(module)} == HOME_READERS.keys()
+    assert {
+        path for path, module in trees("expanduser", "home").items() if asks_for_home(module)
+    } == HOME_READERS.keys()
 
 
 def test_one_module_knows_the_variables_of_the_user_s_folders() -> None:
     naming: set[str] = set()
     asking: set[str] = set()
-    for path, module in trees().items():
+    for path, module in trees("rye.storage.places", *FOLDER_VARIABLES).items():
         for node in ast.walk(module):
             if isinstance(node, ast.Constant) and node.value in FOLDER_VARIABLES:
                 naming.add(path)

@@ -72,6 +72,9 @@ _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _PRINTING)
 def opened(source: str) -> list[int]:
     """The lines on which a module opens, creates, lists or removes a file or folder, or uses a function that does."""
 
+    if not any(name in source for name in _OPENING):
+        return []
+
     def lines() -> Iterator[int]:
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Call):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py"))]
+from tests.house.trees import statements, trees
+
+_ERRORS = ("RyeError", "UsageError", "CallError", "ManifestError", "LockError")
 _ENDS = (".", "?", "!", "…")
 
 
@@ -17,9 +17,9 @@ def messages(tree: ast.Module) -> Iterator[ast.expr]:
     """The messages of errors: the second argument after a code, or the first of an error that has one code."""
     for call in ast.walk(tree):
         name = getattr(call.func, "id", getattr(call.func, "attr", "")) if isinstance(call, ast.Call) else ""
-        if isinstance(call, ast.Call) and name in ("RyeError", "UsageError", "CallError") and len(call.args) >= 2:
+        if isinstance(call, ast.Call) and name in _ERRORS[:3] and len(call.args) >= 2:
             yield call.args[1]
-        elif isinstance(call, ast.Call) and name in ("ManifestError", "LockError") and call.args:
+        elif isinstance(call, ast.Call) and name in _ERRORS[3:] and call.args:
             yield call.args[0]
 
 
@@ -36,11 +36,10 @@ def end_of(message: ast.expr) -> str | None:
     return last.value if isinstance(last, ast.Constant) and isinstance(last.value, str) else None
 
 
-def lacking(source: str) -> list[int]:
+def lacking(tree: ast.Module) -> list[int]:
     """The lines of messages that do not end a sentence."""
-    tree = ast.parse(source)
     wrong = [one.lineno for one in messages(tree) if (end := end_of(one)) is not None and not end.endswith(_ENDS)]
-    for handler in ast.walk(tree):
+    for handler in statements(tree):
         if isinstance(handler, ast.ExceptHandler) and handler.name and handler.type is not None and is_foreign(handler):
             caught = frozenset({handler.name})
             body = ast.Module(handler.body, [])
@@ -56,12 +55,15 @@ def is_foreign(handler: ast.ExceptHandler) -> bool:
 
 @pytest.mark.slow
 def test_messages_end_with_a_full_stop() -> None:
-    found = {str(path.relative_to(ROOT)): lines for path in SOURCES if (lines := lacking(path.read_text("utf-8")))}
-    assert found == {}
+    assert {path: lines for path, tree in trees(*_ERRORS).items() if (lines := lacking(tree))} == {}
 
 
 def test_a_message_without_one_is_noticed() -> None:
-    assert lacking('raise RyeError("a", "No stop")') == [1]
-    assert lacking('raise RyeError("a", f"{x} no stop")') == [1]
-    assert lacking('try:\n  x()\nexcept OSError as error:\n  raise RyeError("a", f"It failed: {error}")') == [4]
-    assert lacking('try:\n  x()\nexcept OSError as error:\n  raise RyeError("a", f"It failed: {error}.")') == []
+    assert lacking(ast.parse('raise RyeError("a", "No stop")')) == [1]
+    assert lacking(ast.parse('raise RyeError("a", f"{x} no stop")')) == [1]
+    assert lacking(
+        ast.parse('try:\n  x()\nexcept OSError as error:\n  raise RyeError("a", f"It failed: {error}")')
+    ) == [4]
+    assert (
+        lacking(ast.parse('try:\n  x()\nexcept OSError as error:\n  raise RyeError("a", f"It failed: {error}.")')) == []
+    )

@@ -26,7 +26,7 @@ SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT 
 @cache
 def texts(source: str) -> tuple[tuple[int, str], ...]:
     """Every text that names this program and is not a docstring, with its line; placeholders become a word in capitals."""
-    return tuple((line, text) for line, text in _texts(source) if "rye" in text)
+    return tuple((line, text) for line, text in _texts(source) if "rye" in text) if "rye" in source else ()
 
 
 def _texts(source: str) -> Iterator[tuple[int, str]]:

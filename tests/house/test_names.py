@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.house.trees import trees
+from tests.house.trees import statements, trees
 
 EMPTY_WORDS = ("found", "one", "known")
 MOST_GATHERED, MOST_OF_ONE_NAME = 25, 2
@@ -14,7 +14,7 @@ MOST_GATHERED, MOST_OF_ONE_NAME = 25, 2
 
 def gathered(tree: ast.Module) -> Iterator[int]:
     """The lines where a variable that says nothing begins as an empty list, set or mapping, to be filled."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Name) and target.id in EMPTY_WORDS and _is_empty(node.value):
@@ -30,7 +30,7 @@ def _is_empty(value: ast.expr | None) -> bool:
 
 
 def test_what_a_function_gathers_has_its_noun() -> None:
-    places = [f"{path}:{line}" for path, tree in trees().items() for line in gathered(tree)]
+    places = [f"{path}:{line}" for path, tree in trees(*EMPTY_WORDS).items() for line in gathered(tree)]
     assert len(places) <= MOST_GATHERED, "\n".join(places)
 
 
@@ -40,5 +40,7 @@ def test_what_is_gathered_is_seen() -> None:
 
 
 def test_few_classes_share_a_name() -> None:
-    names = [node.name for _, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = [
+        node.name for tree in trees("class ").values() for node in statements(tree) if isinstance(node, ast.ClassDef)
+    ]
     assert {name: count for name, count in Counter(names).items() if count > MOST_OF_ONE_NAME} == {}

@@ -37,13 +37,19 @@ def imports(path: Path) -> tuple[tuple[int, str], ...]:
 
 
 @cache
+def _import_statements(source: str) -> tuple[ast.stmt, ...]:
+    """The statements in a file, anywhere in it, that import. The trees are not kept: they would fill 150 MB."""
+    return tuple(node for node in statements(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+@cache
 def _read(source: str) -> tuple[tuple[int, str], ...]:
-    """What :func:`imports` finds. The trees are not kept: they would fill 150 MB."""
-    return tuple(_imports(ast.parse(source)))
+    """What :func:`imports` finds."""
+    return tuple(_imports(source))
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in statements(tree):
+def _imports(source: str) -> Iterator[tuple[int, str]]:
+    for node in _import_statements(source):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [f"rye.{alias.name}" for alias in node.names] if node.module == "rye" else [node.module]
         elif isinstance(node, ast.Import):
@@ -106,7 +112,7 @@ def test_the_server_uses_the_library_alone() -> None:
 @cache
 def _all_imports(source: str) -> frozenset[str]:
     """The modules that a file imports, also in functions and for types only."""
-    nodes = list(statements(ast.parse(source)))
+    nodes = _import_statements(source)
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

@@ -1,8 +1,9 @@
-"""The syntax trees of every module, parsed once for all tests of a process that read them, and the statements of a tree."""
+"""The texts and syntax trees of all modules, read and parsed once for all tests of a process, and the statements of a tree."""
 
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,10 +12,26 @@ ROOT = Path(__file__).parents[2]
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    """The trees by path, sorted: ``rye`` first, then ``registry_server``."""
+def sources() -> dict[str, str]:
+    """The texts by path, sorted: ``rye`` first, then ``registry_server``."""
     paths = (path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py")))
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_bytes()) for path in paths}
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+
+
+def trees(*words: str) -> dict[str, ast.Module]:
+    """The trees by path, in the same order: of the modules that have one of these words, or of all."""
+    paths = [path for path, text in sources().items() if not words or any(word in text for word in words)]
+    gc.disable()  # a million nodes: looking for garbage among them would take longer than parsing
+    try:
+        return {path: _tree(path) for path in paths}
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@cache
+def _tree(path: str) -> ast.Module:
+    return ast.parse(sources()[path])
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

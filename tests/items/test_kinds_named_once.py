@@ -10,13 +10,12 @@ import ast
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from rye.items.kinds import KINDS, TABLE
+from tests.house.trees import statements, trees
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = frozenset(KINDS)
 ENDINGS = tuple(ending for kind in TABLE if kind.telling for ending in kind.endings)
 WINGS = frozenset(kind.module.split(".")[2] for kind in TABLE)
@@ -148,11 +147,12 @@ ACCEPTED = {
 }
 
 
-def findings(text: str) -> Iterator[tuple[int, str]]:
+def findings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and text of everything that names a kind."""
-    tree = ast.parse(text)
     prose = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value)
+        for node in statements(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
@@ -172,22 +172,16 @@ def _in_wing(module: str) -> bool:
     return parts[:2] == ["rye", "items"] and len(parts) > 2 and parts[2] in WINGS
 
 
-def _outside() -> Iterator[Path]:
-    for path in sorted([*(ROOT / "rye").rglob("*.py"), *(ROOT / "registry_server").rglob("*.py")]):
-        parts = path.relative_to(ROOT).parts
-        own = parts[:2] == ("rye", "items") and parts[2].removesuffix(".py") in WINGS | {"kinds"}
-        if not own:
-            yield path
+def _is_own(path: str) -> bool:
+    parts = path.split("/")
+    return parts[:2] == ["rye", "items"] and parts[2].removesuffix(".py") in WINGS | {"kinds"}
 
 
 @cache
 def found() -> dict[str, list[tuple[int, str]]]:
     """The places in each file outside the wings that name a kind; files without any are omitted."""
-    return {
-        path.relative_to(ROOT).as_posix(): here
-        for path in _outside()
-        if (here := list(findings(path.read_text("utf-8"))))
-    }
+    modules = trees(*NAMES, *ENDINGS, "rye.items").items()
+    return {path: here for path, tree in modules if not _is_own(path) and (here := list(findings(tree)))}
 
 
 @pytest.mark.slow
@@ -225,11 +219,11 @@ def test_the_server_and_the_security_core_need_no_exception() -> None:
     ],
 )
 def test_the_search_finds_a_name(planted: str) -> None:
-    assert len(list(findings(planted))) == 1
+    assert len(list(findings(ast.parse(planted)))) == 1
 
 
 @pytest.mark.parametrize(
     "harmless", ['"""About ``SKILL.md`` and a\nrole."""', "role = 1", 'x = "the role"', "import rye"]
 )
 def test_the_search_leaves_prose_and_names_of_things_alone(harmless: str) -> None:
-    assert list(findings(harmless)) == []
+    assert list(findings(ast.parse(harmless))) == []

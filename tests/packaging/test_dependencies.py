@@ -7,6 +7,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from tests.house.trees import statements, trees
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MODULES = {"dnspython": "dns", "markdown-it-py": "markdown_it", "pynacl": "nacl", "ruamel.yaml": "ruamel"}
@@ -32,8 +34,8 @@ def required() -> set[tuple[str, str]]:
 def imported(folder: str) -> set[str]:
     """The top-level modules that the files of a package import, anywhere in them."""
     modules = set()
-    for path in (ROOT / folder).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for tree in (tree for path, tree in trees().items() if path.startswith(f"{folder}/")):
+        for node in statements(tree):
             if isinstance(node, ast.Import):
                 modules |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
