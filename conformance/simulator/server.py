@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from types import TracebackType
 
 
@@ -30,7 +31,7 @@ class Server:
         self.requested: dict[str, list[str]] = {}
         """The paths that were requested, by prefix."""
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._http = _Quiet(("127.0.0.1", 0), handler)
+        self._http = _Listening(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -56,30 +57,44 @@ class Server:
         return found if isinstance(found, Answer) else Answer(200, found)
 
 
-class _Quiet(ThreadingHTTPServer):
+class _Listening(ThreadingTCPServer):
+    allow_reuse_address = True
     daemon_threads = True
+    request_queue_size = 64
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that stops reading is its own business."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+_MOST_BYTES = 64 * 1024
+"""Of a line of a request."""
+
+
+class _Handler(StreamRequestHandler):
+    """As much of HTTP/1.1 as a client that reads needs; the library's handler takes longer for a request than most clients."""
+
     disable_nagle_algorithm = True
     wbufsize = -1
     owner: Server
 
-    def do_GET(self) -> None:
-        answer = self.owner.answer(self.path)
-        self.send_response_only(answer.status)
-        for name, value in answer.headers:
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body) if answer.length is None else answer.length))
-        self.end_headers()
-        self.wfile.write(answer.body)
-        self.wfile.flush()
-        if answer.length is not None:
-            self.close_connection = True
+    def handle(self) -> None:
+        while self._answer_one():
+            self.wfile.flush()
 
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
+    def _answer_one(self) -> bool:
+        """Whether the connection stays open."""
+        words = self.rfile.readline(_MOST_BYTES).split()
+        if len(words) != 3:
+            return False
+        method, path, protocol = words
+        stays = protocol == b"HTTP/1.1"
+        while (line := self.rfile.readline(_MOST_BYTES)).strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"connection" and value.strip().lower() == b"close":
+                stays = False
+        answer = self.owner.answer(path.decode("latin-1")) if method == b"GET" else Answer(501)
+        length = len(answer.body) if answer.length is None else answer.length
+        head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+        head += [f"{name}: {value}" for name, value in (*answer.headers, ("Content-Length", str(length)))]
+        self.wfile.write("\r\n".join((*head, "\r\n")).encode("latin-1") + answer.body)
+        return stays and answer.length is None
