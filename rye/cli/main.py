@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -272,8 +273,9 @@ def print_version(session: Session) -> None:
         click.echo(f"rye {__version__}")
 
 
+@cache
 def program() -> Families:
-    """The whole command line."""
+    """The whole command line. Made once, for those who run several commands in one process."""
     group = Families(
         COMMANDS,
         DAILY,

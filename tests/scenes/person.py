@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,7 +177,7 @@ class Person:
         out, err, before = _Stream(), _Stream(), Path.cwd()
         given = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
         with (
-            mock.patch.dict(os.environ, {**self.environment, **(env or {})}, clear=True),
+            _variables({**self.environment, **(env or {})}),
             mock.patch.object(sys, "stdin", given),
             redirect_stdout(out),
             redirect_stderr(err),
@@ -285,6 +285,26 @@ class Person:
         running.wait(60)
         os.close(ours)
         return shown.decode().replace("\r\n", "\n")
+
+
+@contextmanager
+def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
+    """The process's variables are these, and afterwards what they were. Setting all anew would take as long as some commands."""
+    before = dict(os.environ)
+    _set_variables(wanted)
+    try:
+        yield
+    finally:
+        _set_variables(before)
+
+
+def _set_variables(wanted: Mapping[str, str]) -> None:
+    present = dict(os.environ)
+    for name in present.keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if present.get(name) != value:
+            os.environ[name] = value
 
 
 class _Stream(io.TextIOWrapper):
