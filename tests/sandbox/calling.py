@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -19,42 +23,13 @@ from rye.runtime.sandbox.profile import profile_for
 from rye.runtime.sandbox.running import fresh_work
 from rye.runtime.sandbox.tool_run import Backend, Outcome, SandboxUnavailable, Suffix, ToolRun
 from rye.runtime.sandboxed_tools import backend
+from tests.sandbox.playing import Answer, Calls
 
 LINUX = ("bubblewrap", "landlock")
 NOBODY = 65534
 """The ordinary user that tests become."""
-Calls = list[tuple[str, str, str]]
-Player = Callable[[Calls], list[list[str]]]
-"""Calls a shell tool several times: grants, the folder to start in, and the commands. Returns code and words of each call."""
-PROGRAM = """
-import json, os, sys
-from pathlib import Path
-from threading import Event
-from rye.errors import RyeError
-from rye.items.needs import parse_needs
-from rye.runtime.sandboxed_tools import backend
-from rye.runtime.sandbox.profile import profile_for
-from rye.runtime.sandboxed_tools import value_of
-from rye.runtime.sandbox.running import fresh_work
-from rye.runtime.sandbox.tool_run import ToolRun
-
-name, project, calls = sys.argv[1], Path(os.path.realpath(sys.argv[2])), json.loads(sys.argv[3])
-TOOL = b'exec 3>&1 1>&2\\ncd "$RYE_PARAM_DIR"; eval "$RYE_PARAM_DO" || true; echo true >&3\\n'
-said = []
-for grant, folder, commands in calls:
-    with fresh_work() as work:
-        profile = profile_for(project, work, {}, parse_needs({"write": grant.split()}), deny=())
-        parameters = json.dumps({"dir": str(project / folder), "do": commands}).encode()
-        tool = ToolRun(b"#!/bin/bash\\n" + TOOL, ".sh", parameters, "tool:acme/t/w@1.0.0", profile)
-        try:
-            outcome = backend({"RYE_SANDBOX": name}).run(tool, Event())
-            value_of(outcome, "w")
-            said.append(["ok", outcome.stderr.decode()])
-        except RyeError as error:
-            said.append([error.code, error.message])
-print(json.dumps(said))
-"""
-"""What plays a list of ``Calls``, as any user: sandbox, project and calls as arguments, code and words of each as JSON."""
+Player = Callable[[Calls], list[Answer]]
+"""Calls a shell tool several times."""
 
 
 def demanded(name: str) -> Backend:
@@ -65,6 +40,60 @@ def demanded(name: str) -> Backend:
         message = error.message
     assert name in message
     pytest.skip(message)
+
+
+def start_as(user: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start a Python that can import rye, as ``this user`` or as ``nobody``, who has the system's."""
+    where = [str(Path(__file__).parents[2]), str(Path(msgspec.__file__).parents[1])]
+    nobody = {} if user == "this user" else {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
+    process: subprocess.Popen[str] = subprocess.Popen(
+        [sys.executable if user == "this user" else "/usr/bin/python3", *arguments],
+        env={"PYTHONPATH": os.pathsep.join(where), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/nonexistent"},
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        **nobody,  # type: ignore[call-overload]
+    )
+    return process
+
+
+@cache
+def _why_not(user: str) -> str | None:
+    """Why this user cannot call tools here."""
+    if user == "this user":
+        return None
+    if os.geteuid() != 0:
+        return "only root can become nobody"
+    version = start_as(user, "-c", "import sys, rye.limits; print(sys.version_info[:2])").communicate()[0].strip()
+    return None if version == str(sys.version_info[:2]) else f"nobody has no Python here that can import rye: {version}"
+
+
+def demand_user(user: str) -> None:
+    """Skip the test if this user cannot call tools here."""
+    why = _why_not(user)
+    if why is not None:
+        pytest.skip(why)
+
+
+def ask(process: subprocess.Popen[str], sandbox: str, project: Path, calls: Calls, data: Path | None = None) -> None:
+    """Send a request to a program of ``playing.py``."""
+    assert process.stdin is not None
+    process.stdin.write(json.dumps([sandbox, str(project), calls, str(data) if data is not None else None]) + "\n")
+    process.stdin.flush()
+
+
+def answer(process: subprocess.Popen[str]) -> list[Answer]:
+    """Its answer to the oldest request that has none."""
+    assert process.stdout is not None
+    return [Answer(*each) for each in json.loads(process.stdout.readline())]
+
+
+def answered(
+    process: subprocess.Popen[str], sandbox: str, project: Path, calls: Calls, data: Path | None = None
+) -> list[Answer]:
+    ask(process, sandbox, project, calls, data)
+    return answer(process)
 
 
 def call(

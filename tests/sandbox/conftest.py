@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import sys
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from rye.errors import RyeError
 from rye.runtime.sandbox.tool_run import Backend
 from rye.runtime.sandboxed_tools import backend
-from tests.sandbox.calling import LINUX, NOBODY, PROGRAM, Calls, Player, demanded
+from tests.sandbox.calling import LINUX, Player, answered, demand_user, demanded, start_as
 
 
 @pytest.fixture(scope="session", params=LINUX)
@@ -34,6 +32,8 @@ def any_sandbox() -> Backend:
 
 
 _USERS = ["nobody", "this user"]
+_PLAYS = ("play", "run", "start")
+"""Fixtures that are there for each sandbox."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,7 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """``make test`` plays each sandbox as one user, and each user in one sandbox; the other pairs are thorough."""
     for item in items:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if "play" in given and "user" in given and LINUX.index(str(given["play"])) != _USERS.index(str(given["user"])):
+        played = [LINUX.index(str(given[name])) for name in _PLAYS if name in given and "user" in given]
+        if any(number != _USERS.index(str(given["user"])) for number in played):
             item.add_marker(pytest.mark.thorough)
 
 
@@ -51,38 +52,35 @@ def user(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+Begin = Callable[[str], "subprocess.Popen[str]"]
+"""Starts a program for a user."""
+
+
+@pytest.fixture(scope="session")
+def begin() -> Iterator[Begin]:
+    """Start a program of this user or nobody that plays calls (``playing.py``); it is killed at the end."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begun(user: str) -> subprocess.Popen[str]:
+        demand_user(user)
+        started.append(start_as(user, "-m", "tests.sandbox.playing"))
+        return started[-1]
+
+    yield begun
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="session")
+def player_of(begin: Begin) -> Begin:
+    """One such program for each user and the whole run: starting Python takes longer than a call."""
+    return cache(begin)
+
+
 @pytest.fixture(params=LINUX)
-def play(request: pytest.FixtureRequest, user: str, project: Path) -> Player:
+def play(request: pytest.FixtureRequest, user: str, project: Path, player_of: Begin) -> Player:
     """Calls tools in the ``project`` of a module, in each sandbox and as each user."""
     demanded(request.param)
-    ours = user == "this user"
-    python = sys.executable if ours else "/usr/bin/python3"
-    where = [str(Path(__file__).parents[2]), str(Path(msgspec.__file__).parents[1])]
-    environment = {"PYTHONPATH": os.pathsep.join(where), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/nonexistent"}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        done: subprocess.CompletedProcess[str] = subprocess.run(
-            [python, *arguments],
-            env=environment,
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-            **({} if ours else {"user": NOBODY, "group": NOBODY, "extra_groups": []}),  # type: ignore[call-overload]
-        )
-        return done
-
-    if not ours:
-        if os.geteuid() != 0:
-            pytest.skip("only root can become nobody")
-        version = run("-c", "import sys, rye.limits; print(sys.version_info[:2])").stdout.strip()
-        if version != str(sys.version_info[:2]):
-            pytest.skip(f"nobody has no Python here that can import rye: {version}")
-
-    def calls(each: Calls) -> list[list[str]]:
-        done = run("-c", PROGRAM, request.param, str(project), json.dumps(each))
-        assert done.returncode == 0, done.stderr
-        answers: list[list[str]] = json.loads(done.stdout)
-        return answers
-
-    return calls
+    process = player_of(user)
+    return lambda calls: answered(process, request.param, project, calls)

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,84 +17,50 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.sandbox.calling import LINUX, demanded
+from tests.sandbox.calling import LINUX, NOBODY, answer, answered, ask, demanded
+from tests.sandbox.conftest import Begin
+from tests.sandbox.playing import Answer
 
 pytestmark = pytest.mark.processes
-NOBODY = 65534
-PROGRAM = """
-import json, os, sys
-from pathlib import Path
-from threading import Event
-from rye.errors import RyeError
-from rye.items.needs import parse_needs
-from rye.runtime.sandboxed_tools import backend
-from rye.runtime.sandbox.profile import profile_for
-from rye.runtime.sandbox.running import fresh_work
-from rye.runtime.sandbox.tool_run import ToolRun
-
-name, base, grant, commands = sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4]
-TOOL = b'#!/bin/bash\\nexec 3>&1 1>&2\\ncd "$RYE_PARAM_DIR"; eval "$RYE_PARAM_DO" || true; echo true >&3\\n'
-with fresh_work() as work:
-    profile = profile_for(base / "project", work, {}, parse_needs({"write": grant.split()}), deny=(base / "data",),
-        journals=base / "data/calls")
-    parameters = json.dumps({"dir": str(base / "project"), "do": commands}).encode()
-    try:
-        outcome = backend({"RYE_SANDBOX": name}).run(ToolRun(TOOL, ".sh", parameters, "tool:a/t/w@1.0.0", profile), Event())
-        print(json.dumps(["ok", outcome.recovered, outcome.refused, outcome.stderr.decode()]))
-    except RyeError as error:
-        print(json.dumps([error.code, [], [], error.message]))
-"""
 Start = Callable[[str, str], "subprocess.Popen[str]"]
-
-
-@pytest.fixture(params=["nobody", "this user"])
-def user(request: pytest.FixtureRequest) -> int:
-    if request.param == "this user":
-        return os.geteuid()
-    if os.geteuid() != 0:
-        pytest.skip("only root can become nobody")
-    return NOBODY
+Call = Callable[[str, str], Answer]
 
 
 @pytest.fixture
-def base(user: int) -> Iterator[Path]:
+def base(user: str) -> Iterator[Path]:
     base = Path(os.path.realpath(mkdtemp(prefix="rye-test-")))
+    owner = NOBODY if user == "nobody" and os.geteuid() == 0 else os.geteuid()
     for name in ("project/keep/.vscode/x", "project/build/sub/x", "project/dist/x", "project/.env", "data/x"):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         (base / name).write_text("ours", "utf-8")
     for folder, names, files in os.walk(base):
         for each in (folder, *(os.path.join(folder, name) for name in [*names, *files])):
-            os.chown(each, user, user)
+            os.chown(each, owner, owner)
     yield base
     rmtree(base)
 
 
 @pytest.fixture(params=LINUX)
-def start(request: pytest.FixtureRequest, user: int, base: Path) -> Iterator[Start]:
+def start(request: pytest.FixtureRequest, user: str, base: Path, begin: Begin) -> Start:
+    """Starts Rye, and in it a call that this test kills or waits for."""
     demanded(request.param)
-    ours = user == os.geteuid()
-    where = [str(Path(__file__).parents[2]), str(Path(msgspec.__file__).parents[1])]
-    python = sys.executable if ours else "/usr/bin/python3"
-    options: dict[str, Any] = {} if ours else {"user": user, "group": user, "extra_groups": []}
-    options["env"] = {"PYTHONPATH": os.pathsep.join(where), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/nonexistent"}
-    if not ours and subprocess.run([python, "-c", "import rye.limits"], check=False, **options).returncode != 0:
-        pytest.skip("nobody has no Python here that can import rye")
-    started: list[subprocess.Popen[str]] = []
 
-    def begin(grant: str, commands: str) -> subprocess.Popen[str]:
-        words = [python, "-c", PROGRAM, request.param, str(base), grant, commands]
-        started.append(subprocess.Popen(words, cwd="/", stdout=subprocess.PIPE, text=True, **options))
-        return started[-1]
+    def started(grant: str, commands: str) -> subprocess.Popen[str]:
+        process = begin(user)
+        ask(process, request.param, base / "project", [(grant, "", commands)], base / "data")
+        return process
 
-    yield begin
-    for process in started:
-        process.kill()
-        process.communicate()
+    return started
 
 
-def answer(process: subprocess.Popen[str]) -> list[Any]:
-    found: list[Any] = json.loads(process.communicate(timeout=60)[0])
-    return found
+@pytest.fixture
+def call(request: pytest.FixtureRequest, start: Start, user: str, base: Path, player_of: Begin) -> Call:
+    """Another call of the same user, in the same sandbox."""
+    sandbox = request.node.callspec.params["start"]
+    process = player_of(user)
+    return lambda grant, commands: answered(process, sandbox, base / "project", [(grant, "", commands)], base / "data")[
+        0
+    ]
 
 
 def killed_when(process: subprocess.Popen[str], path: Path) -> None:
@@ -134,15 +98,15 @@ def journals(base: Path) -> list[Path]:
 LEAVE = "mkdir build/.claude; echo evil > build/.claude/settings.json; chmod 0700 build/sub; touch build/done; "
 
 
-def test_what_a_killed_call_left_is_swept_at_the_next_start(start: Start, base: Path) -> None:
+def test_what_a_killed_call_left_is_swept_at_the_next_start(start: Start, call: Call, base: Path) -> None:
     """The tool goes on writing until it is gone; the next call waits for that. Another call's grant does not matter."""
     again = "for n in $(seq 4000); do mkdir build/.claude 2>/dev/null; echo x > build/.cursor; done; sleep 60"
     killed_when(start("build/ keep/", LEAVE + again), base / "project/build/done")
-    said = answer(start("dist/", "true"))
-    if not said[1]:  # its tool was still ending, and this call's grant is another one
-        said = answer(start("build/", "true"))
-    assert said[0] == "ok"
-    assert "build/.claude" in said[1][0]
+    said = call("dist/", "true")
+    if not said.recovered:  # its tool was still ending, and this call's grant is another one
+        said = call("build/", "true")
+    assert said.code == "ok"
+    assert "build/.claude" in said.recovered[0]
     assert journals(base) == []
     left = {path.name for path in (base / "project/build").iterdir() if not path.name.startswith("refused-by-rye")}
     assert left == {"sub", "done"}
@@ -150,40 +114,40 @@ def test_what_a_killed_call_left_is_swept_at_the_next_start(start: Start, base: 
     assert (base / "project/build/sub").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_journal_of_a_running_call_is_left_alone(start: Start, base: Path) -> None:
+def test_a_journal_of_a_running_call_is_left_alone(start: Start, call: Call, base: Path) -> None:
     running = start("build/", "touch build/done; until [ -e dist/go ]; do sleep 0.05; done; echo kept > build/new")
     appears(base / "project/build/done", running)
     [journal] = journals(base)
-    assert answer(start("dist/", "touch dist/go"))[:3] == ["ok", [], []]
+    assert call("dist/", "touch dist/go") == ("ok", "", [])
     assert journal.exists() or running.wait(30) == 0
-    assert answer(running)[:3] == ["ok", [], []]
+    assert answer(running) == [("ok", "", [])]
     assert (base / "project/build/new").read_text("utf-8") == "kept\n"
     assert journals(base) == []
 
 
-def test_a_granted_folder_that_was_moved_meanwhile_is_swept_where_it_is(start: Start, base: Path) -> None:
+def test_a_granted_folder_that_was_moved_meanwhile_is_swept_where_it_is(start: Start, call: Call, base: Path) -> None:
     killed_when(start("build/ keep/", LEAVE + "sleep 60"), base / "project/build/done")
     (base / "project/build").rename(base / "project/dist/old")
     (base / "project/build").mkdir(mode=0o777)
     (base / "project/build/.mcp.json").write_text("the user's", "utf-8")
     os.chown(base / "project/build", base.stat().st_uid, base.stat().st_gid)
-    said = answer(start("build/", "true"))
-    assert "dist/old/.claude" in said[1][0]
+    said = call("build/", "true")
+    assert "dist/old/.claude" in said.recovered[0]
     assert (base / "project/build/.mcp.json").exists()
     assert not (base / "project/dist/old/.claude").exists()
 
 
-def test_a_granted_folder_that_is_gone_is_named(start: Start, base: Path) -> None:
+def test_a_granted_folder_that_is_gone_is_named(start: Start, call: Call, base: Path) -> None:
     killed_when(start("build/ keep/", LEAVE + "sleep 60"), base / "project/build/done")
     until_over(base)
     (base / "project/build").rename(base / "elsewhere")
-    said = answer(start("dist/", "true"))
-    assert "no longer in the project" in said[1][0]
+    said = call("dist/", "true")
+    assert "no longer in the project" in said.recovered[0]
     assert journals(base) == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "others"])
-def test_a_damaged_journal_stops_every_tool(start: Start, base: Path, damage: str) -> None:
+def test_a_damaged_journal_stops_every_tool(start: Start, call: Call, base: Path, damage: str) -> None:
     killed_when(start("build/ keep/", LEAVE + "sleep 60"), base / "project/build/done")
     until_over(base)
     [journal] = journals(base)
@@ -192,14 +156,14 @@ def test_a_damaged_journal_stops_every_tool(start: Start, base: Path, damage: st
         journal.chmod(0o666)
     else:
         journal.write_bytes(data[:-3] if damage == "cut" else data[:-1] + b"\xff")
-    said = answer(start("dist/", "true"))
-    assert said[0] == "journal-damaged"
-    assert str(journal) in said[3]
+    said = call("dist/", "true")
+    assert said.code == "journal-damaged"
+    assert str(journal) in said.words
     journal.unlink()
-    assert answer(start("dist/", "true"))[0] == "ok"
+    assert call("dist/", "true").code == "ok"
 
 
-def test_numbers_of_devices_may_change_with_a_restart(start: Start, base: Path) -> None:
+def test_numbers_of_devices_may_change_with_a_restart(start: Start, call: Call, base: Path) -> None:
     """Power loss: the same project has another device number afterwards."""
     from rye.runtime.sandbox import journal as written
 
@@ -220,22 +184,24 @@ def test_numbers_of_devices_may_change_with_a_restart(start: Start, base: Path) 
 
     moved = other(msgspec.msgpack.decode(msgspec.msgpack.encode(record)))
     journal.write_bytes(written._encoded(msgspec.convert(moved, type(record))))
-    said = answer(start("dist/", "true"))
-    assert "build/.claude" in said[1][0]
-    assert ".vscode" not in said[1][0]
+    said = call("dist/", "true")
+    assert "build/.claude" in said.recovered[0]
+    assert ".vscode" not in said.recovered[0]
     assert (base / "project/build/sub").stat().st_mode & 0o777 == 0o755
 
 
-def test_no_process_of_a_killed_call_is_left(start: Start, base: Path) -> None:
+def test_no_process_of_a_killed_call_is_left(start: Start, call: Call, base: Path) -> None:
     """The tool is killed once it wrote its first line: one that was killed before has nothing to compare."""
     killed_when(start("build/", "while :; do date +%N > build/alive; done"), base / "project/build/alive")
-    assert answer(start("build/", "true"))[0] == "ok"
+    assert call("build/", "true").code == "ok"
     before = (base / "project/build/alive").read_text("utf-8")
     time.sleep(0.2)
     assert (base / "project/build/alive").read_text("utf-8") == before
 
 
-def test_a_journal_that_was_never_finished_is_deleted_before_the_next_call(start: Start, base: Path) -> None:
+def test_a_journal_that_was_never_finished_is_deleted_before_the_next_call(
+    start: Start, call: Call, base: Path
+) -> None:
     """Rye was killed while it wrote the journal. One that somebody still writes is left alone."""
     folder = base / "data/calls"
     folder.mkdir(mode=0o700)
@@ -246,5 +212,5 @@ def test_a_journal_that_was_never_finished_is_deleted_before_the_next_call(start
         os.chown(path, base.stat().st_uid, base.stat().st_gid)
     with written.open("rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        assert answer(start("build/", "true"))[0] == "ok"
+        assert call("build/", "true").code == "ok"
     assert journals(base) == [written]
