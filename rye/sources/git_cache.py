@@ -176,6 +176,19 @@ class Objects:
         self._commit = commit
         self._kept: dict[tuple[str, str], bytes] = {}
         self._left = SOURCES.kept_bytes
+        self._together: contextlib.ExitStack | None = None
+        self._waiting: dict[str, subprocess.Popen[bytes]] = {}
+        """Gits that have answered everything so far, by their option."""
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Read everything in the block with one git, and all sizes with another: each start takes longer than most answers."""
+        with contextlib.ExitStack() as self._together:
+            try:
+                yield
+            finally:
+                self._together = None
+                self._waiting.clear()
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
         """Return sizes of blobs in bytes; missing objects and other kinds are left out."""
@@ -205,31 +218,48 @@ class Objects:
         if not names:
             return
         left = SOURCES.content_bytes
-        words = [f"--git-dir={self._place}", "cat-file", option, "--buffer"]
-        with git_program.started(words, self._env, None, stdin=True) as process:
-            deadline = git_program.Deadline(process, SOURCES.read_seconds)
+        with self._asked(option) as process:
             writer = threading.Thread(target=_write, args=(process, names), daemon=True)
             writer.start()
-            try:
-                assert process.stdout is not None
-                for name in names:
-                    header = process.stdout.readline(_HEADER_BYTES)
-                    parts = header.decode("ascii", "replace").split()
-                    if len(parts) == 2 and parts[1] == "missing":
-                        yield name, "", 0, b""
-                        continue
-                    if len(parts) != 3 or parts[0] != name or not parts[2].isascii() or not parts[2].isdigit():
+            assert process.stdout is not None
+            for name in names:
+                header = process.stdout.readline(_HEADER_BYTES)
+                parts = header.decode("ascii", "replace").split()
+                if len(parts) == 2 and parts[1] == "missing":
+                    yield name, "", 0, b""
+                    continue
+                if len(parts) != 3 or parts[0] != name or not parts[2].isascii() or not parts[2].isdigit():
+                    raise _incomplete(name, "git stopped while it read the cache")
+                size = int(parts[2])
+                data = b""
+                if option == "--batch":
+                    left -= size
+                    if size > most_bytes or left < 0:
+                        raise too_large(f"a file or folder of {size:,} bytes")
+                    data = process.stdout.read(size)
+                    if len(data) != size or process.stdout.read(1) != b"\n":
                         raise _incomplete(name, "git stopped while it read the cache")
-                    size = int(parts[2])
-                    data = b""
-                    if option == "--batch":
-                        left -= size
-                        if size > most_bytes or left < 0:
-                            raise too_large(f"a file or folder of {size:,} bytes")
-                        data = process.stdout.read(size)
-                        if len(data) != size or process.stdout.read(1) != b"\n":
-                            raise _incomplete(name, "git stopped while it read the cache")
-                    yield name, parts[1], size, data
+                yield name, parts[1], size, data
+
+    @contextlib.contextmanager
+    def _asked(self, option: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A git that is asked for objects. Where something fails, or not every answer is read, it is asked no more."""
+        if self._together is None:
+            with self._started(option) as process:
+                yield process
+            return
+        is_here = option in self._waiting
+        process = self._waiting.pop(option) if is_here else self._together.enter_context(self._started(option))
+        yield process
+        self._waiting[option] = process
+
+    @contextlib.contextmanager
+    def _started(self, option: str) -> Iterator[subprocess.Popen[bytes]]:
+        words = [f"--git-dir={self._place}", "cat-file", option]
+        with git_program.started(words, self._env, None, stdin=True) as process:
+            deadline = git_program.Deadline(process, SOURCES.read_seconds)
+            try:
+                yield process
             finally:
                 deadline.cancel()
 
@@ -239,7 +269,7 @@ def _write(process: subprocess.Popen[bytes], names: Sequence[str]) -> None:
     assert process.stdin is not None
     with contextlib.suppress(OSError, ValueError):
         process.stdin.write("".join(f"{name}\n" for name in names).encode("ascii"))
-        process.stdin.close()
+        process.stdin.flush()
 
 
 def _mark(commit: str) -> str:

@@ -197,9 +197,10 @@ class Opener:
             if not self._cache.has(source.url, found.commit):
                 self._cache.fetch(source.url, found.commit, found.ref if not is_commit(found.ref) else None)
         objects = self._cache.objects(source.url, found.commit)
-        snapshot = read_snapshot(objects, found.commit, source.path)
-        state = LockedSource(place="", git=source.url, ref=found.ref, commit=found.commit, tree=snapshot.tree)
-        return OpenSource(source, state, snapshot.files, _CommitFiles(objects, snapshot.files), self._keys)
+        with objects.together():
+            snapshot = read_snapshot(objects, found.commit, source.path)
+            state = LockedSource(place="", git=source.url, ref=found.ref, commit=found.commit, tree=snapshot.tree)
+            return OpenSource(source, state, snapshot.files, _CommitFiles(objects, snapshot.files), self._keys)
 
     def refs(self, source: GitSource) -> dict[str, str]:
         """Return the server's branches and tags, by full name. Raises SourceError."""

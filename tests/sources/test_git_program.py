@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import resource
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from rye.limits import SOURCES
+from rye.project.declared_sources import GitSource
 from rye.sources import git_program
-from rye.sources.git_cache import Objects
+from rye.sources.git_cache import GitCache, Objects
+from rye.sources.item import Keys
+from rye.sources.opening import Opener
+from rye.sources.source_error import SourceError
 from tests.sources.git_server import Repository
+from tests.sources.texts import skill
 
 pytestmark = pytest.mark.processes
 
@@ -82,3 +87,52 @@ def test_trees_that_were_read_are_not_read_again_and_files_are(
     assert objects.read([tree], "tree", 1 << 20) == first
     with pytest.raises(BaseException, match="git was started"):
         objects.read([blob], "blob", 1 << 20)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The words of git with which objects were read."""
+    said: list[str] = []
+    start = git_program._start
+
+    def noted(arguments: Sequence[str], *more: object, **options: object) -> subprocess.Popen[bytes]:
+        said.extend(word for word in arguments if word.startswith("--batch"))
+        return start(arguments, *more, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(git_program, "_start", noted)
+    return said
+
+
+def test_a_source_with_folders_in_folders_is_opened_with_two_gits(
+    repository: Repository, tmp_path: Path, asked: list[str]
+) -> None:
+    """One for each level of folders and two for each sort of file took longer than all that they answered."""
+    texts = {f"skills/{'deep/' * depth}s{depth}/SKILL.md": skill(f"s{depth}") for depth in range(4)}
+    repository.commit(texts)
+    cache = GitCache(tmp_path / "cache", ENVIRONMENT, offline=False)
+    source = GitSource("kit", f"file://{repository.path}", None)
+    opened = Opener(tmp_path, cache, Keys()).open(source, None)
+    assert sorted(name for _, name in opened.items) == ["s0", "s1", "s2", "s3"]
+    assert sorted(asked) == ["--batch", "--batch-check"]
+    judged = opened.judge(opened.items.values())
+    assert not [why for why in judged.values() if isinstance(why, str)]
+
+
+def test_a_git_whose_answer_was_refused_is_asked_no_more(repository: Repository, asked: list[str]) -> None:
+    """Its next answer would be taken for that of another object."""
+    commit = repository.git("rev-parse", "main")
+    tree, blob = repository.git("rev-parse", "main^{tree}"), repository.git("rev-parse", "main:README.md")
+    objects = Objects(repository.path, ENVIRONMENT, commit)
+    with objects.together():
+        for refused, kind, most in (
+            ([blob, tree], "blob", 3),
+            ([tree, blob], "blob", 1 << 20),
+            (["0" * 40], "tree", 9),
+        ):
+            with pytest.raises(SourceError):
+                objects.read(refused, kind, most)
+            assert objects.read([blob], "blob", 1 << 20) == {blob: b"# Kit\n"}
+        assert objects.sizes([blob, tree, "0" * 40]) == {blob: 6}
+        assert objects.sizes([blob]) == {blob: 6}
+    assert (asked.count("--batch"), asked.count("--batch-check")) == (4, 1)
+    assert objects.read([blob], "blob", 1 << 20) == {blob: b"# Kit\n"}

@@ -164,7 +164,9 @@ class Settling:
         return at
 
     def _commit_folder(self, at: _At, folder: str, with_files: bool) -> WholeFolder:
-        return commit_folder(self._cache.objects(at.url, at.commit), at.commit, folder, with_files=with_files)
+        objects = self._cache.objects(at.url, at.commit)
+        with objects.together():
+            return commit_folder(objects, at.commit, folder, with_files=with_files)
 
     def _one(self, entry: ForeignEntry, at: _At, base: OpenSource, folder: str) -> Settled:
         """The skill in a folder, from the whole repository if found there, or else from a separate source."""
