@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gzip
 import os
 import shutil
 import subprocess
@@ -117,6 +118,12 @@ class GitServer(PromptServer):
         return f"{self.address}/{name}.git"
 
 
+_Answer = tuple[list[tuple[str, str]], bytes]
+"""Headers and body."""
+_ADVERTISED: dict[bytes, _Answer] = {}
+"""What git says that it can do, by the repository's configuration."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: GitServer
     protocol_version = "HTTP/1.1"
@@ -149,6 +156,39 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        lines, said = self._quick(body) or self._by_http_backend(body)
+        status = next((int(value.split()[0]) for name, value in lines if name == "Status"), 200)
+        self.send_response(status)
+        for name, value in lines:
+            if name != "Status":
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def _quick(self, body: bytes) -> _Answer | None:
+        """What ``git http-backend`` answers, with no process or one instead of two; None if it should answer itself."""
+        name, _, asked = self.path.lstrip("/").partition("/")
+        repository, protocol = self.server.root / name, self.headers.get("Git-Protocol", "")
+        if protocol != "version=2" or not (repository / "config").is_file():
+            return None
+        if (
+            asked == "info/refs?service=git-upload-pack"
+        ):  # which says what this git can do, and nothing of the repository
+            key = (repository / "config").read_bytes()
+            if key not in _ADVERTISED:
+                _ADVERTISED[key] = self._by_http_backend(body)
+            return _ADVERTISED[key]
+        if asked != "git-upload-pack" or self.command != "POST":
+            return None
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        words = ["git", "upload-pack", "--stateless-rpc", str(repository)]
+        env = {**_CLEAN, "GIT_PROTOCOL": protocol}
+        done = subprocess.run(words, env=env, input=body, capture_output=True, timeout=60)
+        return [("Content-Type", "application/x-git-upload-pack-result"), ("Cache-Control", "no-cache")], done.stdout
+
+    def _by_http_backend(self, body: bytes) -> _Answer:
         path, _, query = self.path.partition("?")
         env = {
             **_CLEAN,
@@ -165,15 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
         }
         done = subprocess.run(["git", "http-backend"], env=env, input=body, capture_output=True, timeout=60)
         head, _, rest = done.stdout.partition(b"\r\n\r\n")
-        lines = [line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line]
-        status = next((int(value.split()[0]) for name, value in lines if name == "Status"), 200)
-        self.send_response(status)
-        for name, value in lines:
-            if name != "Status":
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(rest)))
-        self.end_headers()
-        self.wfile.write(rest)
+        lines = [line.partition(": ") for line in head.decode().split("\r\n") if ": " in line]
+        return [(name, value) for name, _, value in lines], rest
 
 
 @contextmanager
