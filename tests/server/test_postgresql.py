@@ -50,20 +50,31 @@ def test_the_tables_are_those_that_the_code_describes(empty: str) -> None:
 
 
 def test_new_items_are_found_at_once_and_leave_the_list_of_the_index_behind_the_answer(
-    empty: str, tmp_path: Path
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("init", "--origin", ORIGIN, "--data", str(tmp_path / "data"), "--database", empty)
     waiting = Prepared(sa.text("SELECT gin_clean_pending_list('documents_fts_tokens')"))
     with LocalRegistry(tmp_path / "data", make=False) as local:
-        token, acme = local.token(), local.owner("acme")
-        sequencer = local.service.sequencer
-        assert sequencer._behind.finish(10)
+        sequencer, token = local.service.sequencer, local.token()
+        after_batch, over = sequencer._behind.after_batch, threading.Semaphore(0)
+
+        def noted() -> None:
+            after_batch()
+            over.release()
+
+        def settled() -> bool:
+            """A batch answers before it asks for the index to be settled."""
+            return over.acquire(timeout=10) and sequencer._behind.finish(10)
+
+        monkeypatch.setattr(sequencer._behind, "after_batch", noted)
+        acme = local.owner("acme")
+        assert settled()
         database.ask(sequencer.engine, waiting)
         with database.writer(sequencer.engine) as connection:
             documents.put(connection, SearchDocument("tool", "acme/by-itself", "1.0.0", "Added by no batch"))
         assert [hit.id for hit in searched(sequencer.engine, "itself")] == ["acme/by-itself"]
         assert local.publish(acme, "a/one", token).status_code == 200
-        assert sequencer._behind.finish(10)
+        assert settled()
         ((pages,),) = database.ask(sequencer.engine, waiting)
         assert pages == 0, "the batch took its own row and the one before out of the list"
         assert [hit.id for hit in searched(sequencer.engine, "one")] == ["acme/a/one"]
