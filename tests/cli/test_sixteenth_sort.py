@@ -15,6 +15,7 @@ from rye.items.identity import Identity
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.registry.simulated_registry import SimulatedRegistry
+from tests.scenes.nursery import also_for
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -32,7 +33,8 @@ def with_row(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     (folder / "sitecustomize.py").write_text("from tests.sixteenth_sort import added\n\nadded()\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join((str(folder), str(ROOT))))
-        yield
+        with also_for(os.environ):
+            yield
 
 
 @pytest.fixture(scope="module")

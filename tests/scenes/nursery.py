@@ -5,7 +5,7 @@ Each process of the test run keeps one such process, the nursery, which starts w
 forked program is otherwise a separate process: it has its own id, environment, folder and streams, can be stopped, killed
 and waited for, and runs ``rye`` or ``rye-registry`` from its first argument on. Tests of a program's start start it:
 :func:`tests.scenes.registry_process.spawn`, ``Person.start``. If a test changes environment variables that Python itself
-reads, the program is started normally.
+reads, the program is started normally, unless many programs have the same and :func:`also_for` keeps a nursery for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -69,6 +69,19 @@ def _for_python(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 _FOR_PYTHON = _for_python(os.environ)
+_forked_for = [_FOR_PYTHON]
+"""Of the environments for which there may be a nursery, the variables that Python reads."""
+
+
+@contextlib.contextmanager
+def also_for(environment: Mapping[str, str]) -> Iterator[None]:
+    """Fork programs with this environment as well, in the block: for a module that starts many."""
+    given = _for_python(environment)
+    _forked_for.append(given)
+    try:
+        yield
+    finally:
+        _forked_for.remove(given)
 
 
 class ForkedProcess(subprocess.Popen[bytes]):
@@ -111,7 +124,7 @@ def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 def can_fork(environment: Mapping[str, str]) -> bool:
     """Whether a process forked with this environment would be like a started one."""
-    return _for_python(environment) == _FOR_PYTHON
+    return _for_python(environment) in _forked_for
 
 
 def fork_registry(words: Sequence[str], out: IO[bytes], err: IO[bytes]) -> ForkedProcess:
@@ -138,7 +151,7 @@ def _fork(
     request = {"words": list(words), "environment": dict(environment), "folder": folder}
     descriptors = [each if isinstance(each, int) else each.fileno() for each in streams]
     with _asking:
-        nursery = _nursery()
+        nursery = _nursery(frozenset(_for_python(environment).items()))
         socket.send_fds(nursery, [json.dumps(request).encode()], [*descriptors, telling])
         pid = int(nursery.recv(32))
     os.close(telling)
@@ -146,11 +159,15 @@ def _fork(
 
 
 @cache
-def _nursery() -> socket.socket:
+def _nursery(given: frozenset[tuple[str, str]]) -> socket.socket:
+    """The nursery of the programs for which Python reads these variables."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
+    environment = {name: value for name, value in os.environ.items() if name not in _FOR_PYTHON} | dict(given)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.scenes.nursery", str(theirs.fileno())], pass_fds=[theirs.fileno()]
+        [sys.executable, "-m", "tests.scenes.nursery", str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
+        env=environment,
     )
     theirs.close()
 
