@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.mcp.sessions import own_directive, project_with_key
 from tests.mcp.test_processes import Piped, server
 from tests.sandbox.calling import LINUX, demanded
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -125,7 +126,7 @@ def is_alive(shop: Person) -> bool:
     return shop.path("build/alive").read_text("utf-8") != before
 
 
-@pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("how", rest_thorough(2, ["end of input", "SIGTERM", "SIGHUP", "SIGINT"]))
 def test_a_server_that_ends_sweeps_what_its_tool_left(shop: Person, how: str) -> None:
     with server(shop, "--as", "acme/work/ship") as piped:
         started(piped, shop)
@@ -141,7 +142,7 @@ def test_a_server_that_ends_sweeps_what_its_tool_left(shop: Person, how: str) ->
     assert list(Path(shop.environment["RYE_DATA_DIR"]).glob("calls/*")) == []
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("how", rest_thorough(1, ["SIGTERM", "SIGHUP", "SIGINT"]))
 def test_a_server_over_http_that_ends_sweeps_what_its_tool_left(shop: Person, how: str) -> None:
     with server(shop, "--http", "127.0.0.1:0") as piped:
         url = address(piped)
@@ -158,13 +159,13 @@ def test_a_server_over_http_that_ends_sweeps_what_its_tool_left(shop: Person, ho
 
 STYLE = {"item_type": "directive", "item_id": "acme/work/ship"}
 REQUESTS: dict[str, Callable[[Client], Awaitable[object]]] = {
-    "prompts/list": lambda client: client.list_prompts(),
     "prompts/get": lambda client: client.get_prompt("acme/work/ship", {}),
+    "prompts/list": lambda client: client.list_prompts(),
     "tools/call": lambda client: client.call_tool("rye_load", STYLE),
 }
 
 
-@pytest.mark.parametrize("how", REQUESTS)
+@pytest.mark.parametrize("how", rest_thorough(1, REQUESTS))
 def test_a_running_server_sweeps_after_a_killed_one(shop: Person, how: str) -> None:
     """Two servers of one project: one is killed during a call; the other one sweeps before it answers anything."""
     with server(shop, "--http", "127.0.0.1:0") as lasting:
