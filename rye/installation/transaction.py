@@ -25,6 +25,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -333,25 +334,34 @@ def recover(project: Project) -> bool:
     if rows is None:
         return False
     for number, row in reversed(list(enumerate(rows))):
-        existed, target = row.existed, project.root / PurePosixPath(row.path)
-        refuse_links(project.root, target)
-        kept, staged = work / "old" / str(number), work / "stage" / str(number)
-        if os.path.lexists(kept):
-            _require_written(row, target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir() != kept.is_dir():
-                _make_room(target)
-            kept.replace(target)
-        elif not existed and not staged.exists() and os.path.lexists(target):
-            _require_written(row, target)
-            target.unlink()
-        if not existed:
-            _remove_empty_folders(target.parent, project.ai)
+        folder, _, name = row.path.rpartition("/")
+        kept, staged = f"{work}/old/{number}", f"{work}/stage/{number}"
+        moves_back = os.path.lexists(kept)
+        try:
+            with real_folder(project.root, folder, make=moves_back) as (descriptor, prefix):
+                _undo(row, f"{prefix}{name}", descriptor, kept if moves_back else None, staged)
+        except (FileNotFoundError, NotADirectoryError):
+            if moves_back:
+                raise
+        if not row.existed:
+            _remove_empty_folders((project.root / PurePosixPath(row.path)).parent, project.ai)
         _remove_folders(project.root, row.made)
     (work / "journal").unlink()
     for name in ("stage", "old"):
         remove_tree(work / name)
     return True
+
+
+def _undo(row: _JournalRow, place: str, folder: int | None, kept: str | None, staged: str) -> None:
+    """Undo what was done with one file. ``place``, ``folder``: as in :meth:`Writer._switch_one`; ``kept``: the file that was
+    moved away, or None."""
+    if kept is not None:
+        _require_written(row, place, folder)
+        _make_room(place, folder, for_folder=_is_folder(kept, None))
+        os.replace(kept, place, dst_dir_fd=folder)
+    elif not row.existed and not os.path.exists(staged) and _is_there(place, folder):
+        _require_written(row, place, folder)
+        os.unlink(place, dir_fd=folder)
 
 
 class _JournalRow(Struct, frozen=True):
@@ -420,12 +430,12 @@ def _is_own_item(path: str) -> bool:
     return re.fullmatch(_OWN_ITEM.format(folders), path) is not None and not {".", ".."} & set(path.split("/"))
 
 
-def _require_written(row: _JournalRow, target: Path) -> None:
+def _require_written(row: _JournalRow, place: str, folder: int | None) -> None:
     """Require that a deployed file is what the interrupted run wrote: a journal from a hostile repository cannot know the
     content of this user's own files. Raises TransactionError ``journal-damaged``."""
-    if not _is_also_others(row.path) or not os.path.lexists(target):
+    if not _is_also_others(row.path) or not _is_there(place, folder):
         return
-    if target.is_symlink() or not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != row.sha256:
+    if _digest(place, folder) != row.sha256:
         raise TransactionError(
             "journal-damaged",
             f"The record of an interrupted run, .ai/.rye/journal, would undo {row.path}, which is not what that run wrote.",
@@ -442,17 +452,21 @@ def _remove_folders(root: Path, folders: Sequence[str]) -> None:
             path.rmdir()
 
 
-def _digest(path: str) -> str:
-    """Return the SHA-256 of a file that was moved away; ``-`` if it is not a regular file."""
-    if os.path.islink(path) or not os.path.isfile(path):
+def _digest(place: str, folder: int | None = None) -> str:
+    """Return the SHA-256 of a file; ``-`` if it is not a regular file."""
+    if not stat.S_ISREG(os.stat(place, dir_fd=folder, follow_symlinks=False).st_mode):
         return "-"
-    with open(path, "rb", opener=_open_now) as stream:
+    with open(place, "rb", opener=partial(_open_now, folder=folder)) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _open_now(path: str, flags: int) -> int:
-    """Open without blocking: opening a named pipe would otherwise wait forever for a writer."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+def _open_now(place: str, flags: int, folder: int | None = None) -> int:
+    """Open without following a link, and without blocking: opening a named pipe would otherwise wait forever for a writer."""
+    return os.open(place, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), dir_fd=folder)
+
+
+def _is_folder(place: str, folder: int | None) -> bool:
+    return stat.S_ISDIR(os.stat(place, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
 def _is_something(target: str) -> bool:
@@ -461,12 +475,14 @@ def _is_something(target: str) -> bool:
     return os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target))
 
 
-def _make_room(target: Path) -> None:
-    """Remove the new file or empty folder that took the place of the old one."""
-    if target.is_dir():
-        target.rmdir()
+def _make_room(place: str, folder: int | None, *, for_folder: bool) -> None:
+    """Remove the new file or empty folder that took the place of the old one, if one is a folder and the other is not."""
+    if not _is_there(place, folder) or _is_folder(place, folder) == for_folder:
+        return
+    if for_folder:
+        os.unlink(place, dir_fd=folder)
     else:
-        target.unlink(missing_ok=True)
+        os.rmdir(place, dir_fd=folder)
 
 
 def _remove_empty_folders(folder: Path, stop: Path) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rye.errors import RyeError
+from rye.installation import transaction
 from rye.installation.transaction import Change, TransactionError, exclusive, needs_recovery
 from rye.project.layout import Project
 
@@ -200,6 +203,37 @@ def test_a_journal_that_rye_did_not_write_moves_nothing(tmp_path: Path, rows: st
         pass
     assert raised.value.code == "journal-damaged"
     assert files(tmp_path) == {f"project/{path}": data for path, data in OLD.items()}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_that_takes_a_folder_s_place_leads_no_recovery_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, exists: bool
+) -> None:
+    """The same program writes a journal, too, and swaps the folder while the next command undoes it."""
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    (outside / "agents").mkdir(parents=True)
+    if exists:
+        (outside / "agents/x.md").write_bytes(b"new")
+    (root / ".claude/agents").mkdir(parents=True)
+    (root / ".claude/agents/x.md").write_bytes(b"new")
+    work = root / ".ai/.rye"
+    (work / "old").mkdir(parents=True)
+    if kept:
+        (work / "old/0").write_bytes(b"evil")
+    row = {"path": ".claude/agents/x.md", "existed": kept, "sha256": hashlib.sha256(b"new").hexdigest()}
+    (work / "journal").write_text(json.dumps([row]))
+    asked = transaction._require_written
+
+    def swap(*arguments: Any) -> None:
+        asked(*arguments)
+        (root / ".claude").rename(tmp_path / "moved")
+        (root / ".claude").symlink_to(outside)
+
+    monkeypatch.setattr(transaction, "_require_written", swap)
+    with contextlib.suppress(RyeError), exclusive(Project(root)):
+        pass
+    assert files(outside) == ({"agents/x.md": b"new"} if exists else {})
 
 
 @pytest.mark.parametrize("name", [".gitignore", "lock", "journal", "journal.new", "stage", "old", "anything"])
