@@ -44,7 +44,8 @@ def closure_of(registry: RegistryView, record: ReleaseRecord) -> Closure:
     if comparable(record.version) is None:
         return Closure(problem=UNSOLVABLE)
     provider = _Provider(record)
-    root = Root[Identity]([Requirement(record.identity, Range.parse(f"={record.version}"))], name="your project")
+    wanted = Requirement(record.identity, Range.parse(f"={record.version}"))
+    root = Root[Identity](requirements=[wanted], name="your project")
     resolution = Resolution(root, provider)
     problem = None
     try:

@@ -268,7 +268,12 @@ def test_many_are_added_as_one_after_the_other(present: dict[str, str], new: dic
 def test_a_line_of_the_table_is_read_once_however_many_are_added(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     real = manifest_edit._key_of
-    monkeypatch.setattr(manifest_edit, "_key_of", lambda line: [read.append(line), real(line)][1])
+
+    def key_of(line: str) -> str | None:
+        read.append(line)
+        return real(line)
+
+    monkeypatch.setattr(manifest_edit, "_key_of", key_of)
     text = add_dependencies("", {f"acme/b{each}": "*" for each in range(number)})
     add_dependencies(text, {f"acme/a{each}": "*" for each in range(number)})
     assert len(read) <= number + 1
