@@ -18,7 +18,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from rye.consent.agreement import by_other_rules
 from rye.consent.ask import Ask
 from rye.deployment.state import Allowed, State
-from rye.installation.audit import Finding, audit_lock, audit_runs
+from rye.installation.audit.finding import Finding
+from rye.installation.audit.lock import audit_lock, audit_runs
 from rye.installation.environment import installed_refusal, organizations_policy, policy_in_force
 from rye.installation.sources import with_signers
 from rye.items.identity import Identity

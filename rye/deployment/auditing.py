@@ -15,7 +15,7 @@ from rye.deployment.json_keys import NotReadable, keys_at
 from rye.deployment.survey import read_state_file
 from rye.deployment.targets.protocol import all_targets
 from rye.errors import RyeError
-from rye.installation.audit import Finding
+from rye.installation.audit.finding import Finding
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project

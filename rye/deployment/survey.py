@@ -28,7 +28,7 @@ from rye.deployment.selection import asked_for, excluded, included
 from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
 from rye.deployment.targets.protocol import Form, RenderedFiles, Target, TargetOptions, Widening, target
 from rye.errors import RyeError
-from rye.installation.audit import Finding
+from rye.installation.audit.finding import Finding
 from rye.installation.completeness import chains
 from rye.items.identity import Identity
 from rye.limits import DEPLOY

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from rye import __version__
-from rye.installation.audit import HELP, RULE_SEVERITIES, RULES, Finding
+from rye.installation.audit.finding import HELP, RULE_SEVERITIES, RULES, Finding
 from rye.items.signed_release import Mention
 
 _SCORES = {"error": "8.0", "warning": "5.0", "info": "2.0"}

@@ -26,7 +26,7 @@ from rye.workspace.customizing.overriding import OverrideChecked, check_override
 
 if TYPE_CHECKING:
     from rye.customization.places import Places
-    from rye.installation.audit import Finding
+    from rye.installation.audit.finding import Finding
     from rye.project.checking import Checked
     from rye.workspace.authoring import signature_check, validating
     from rye.workspace.context import Context

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rye.deployment.auditing import audit_deployed
-from rye.installation.audit import RULES, Finding, in_order
+from rye.installation.audit.finding import RULES, Finding, in_order
 from rye.installation.sarif import sarif
 from rye.workspace.context import LibraryContext
 from tests.scenes.installed import install, project_with_targets, write_manifest

@@ -27,7 +27,7 @@ CARRIERS: Mapping[tuple[str, str], tuple[str, int]] = {
     ("rye.deployment.plan_values", "Refused"): ("code", 3),
     ("rye.deployment.targets.protocol", "Widening"): ("code", 1),
     ("rye.deployment.targets.protocol", "Refusal"): ("code", 1),
-    ("rye.installation.audit", "Finding"): ("rule", 0),
+    ("rye.installation.audit.finding", "Finding"): ("rule", 0),
     ("rye.installation.completeness", "Problem"): ("rule", 0),
     ("rye.registry.trust.auditing", "Finding"): ("code", 1),
 }

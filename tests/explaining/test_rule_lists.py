@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from rye.explaining.table import by_code, load
-from rye.installation import audit
+from rye.installation.audit import finding
 from rye.registry.trust import trust_error
 from tests.explaining.raised import ROOT
 
@@ -17,13 +17,13 @@ NOT_FINDINGS = {"no-policy", "policy-violation"}
 
 
 def test_each_audit_rule_has_a_page_and_advice() -> None:
-    assert audit.RULES.keys() == audit.HELP.keys() == audit.RULE_SEVERITIES.keys()
-    assert sorted(audit.RULES.keys() - TABLE.keys()) == []
-    assert AREAS["auditing"] - audit.RULES.keys() == NOT_FINDINGS
+    assert finding.RULES.keys() == finding.HELP.keys() == finding.RULE_SEVERITIES.keys()
+    assert sorted(finding.RULES.keys() - TABLE.keys()) == []
+    assert AREAS["auditing"] - finding.RULES.keys() == NOT_FINDINGS
 
 
 def test_an_audit_finding_that_is_an_error_ends_in_failure() -> None:
-    errors = {rule for rule, severity in audit.RULE_SEVERITIES.items() if severity == "error"}
+    errors = {rule for rule, severity in finding.RULE_SEVERITIES.items() if severity == "error"}
     assert {rule for rule in errors if TABLE[rule].exit != 1} == set()
 
 

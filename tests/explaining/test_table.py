@@ -16,7 +16,7 @@ from registry_server.cli.program import cli as registry_program
 from rye.cli.main import program
 from rye.deployment.targets import protocol
 from rye.explaining.table import AREAS, CODES, Code, by_code, load
-from rye.installation.audit import HELP, RULES
+from rye.installation.audit.finding import HELP, RULES
 from tests.explaining.raised import CODE, ROOT, Site, reading
 from tests.house.hints import commands_in, problem
 

@@ -18,7 +18,7 @@ VALUES = frozenset(
         "rye.describing",
         "rye.customization.merge",
         "rye.customization.places",
-        "rye.installation.audit_choice",
+        "rye.installation.audit.choice",
         "rye.permissions.comparing",
         "rye.installation.completeness",
         "rye.installation.plan",

@@ -133,7 +133,7 @@ ACCEPTED = {
         "rye/consent/*.py",
         "rye/installation/plan.py",
         "rye/workspace/items/rights.py",
-        "rye/installation/audit.py",
+        "rye/installation/audit/*.py",
         "rye/installation/plan.py",
     ),
     "The front door offers the values of directives, which other programs read.": ("rye/api.py",),

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from rye.installation.audit import HELP, RULE_SEVERITIES, RULES, Finding
-from rye.installation.audit_choice import LEVELS, Level, check_rules, fails, set_aside
+from rye.installation.audit.choice import LEVELS, Level, check_rules, fails, set_aside
+from rye.installation.audit.finding import HELP, RULE_SEVERITIES, RULES, Finding
 from rye.project.manifest import Ignored, parse_manifest
 from rye.text.tables import ManifestError
 

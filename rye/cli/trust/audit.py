@@ -11,7 +11,7 @@ from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
 from rye.deployment.auditing import audit_deployed
 from rye.errors import UsageError
-from rye.installation.audit_choice import LEVELS, Level, fails
+from rye.installation.audit.choice import LEVELS, Level, fails
 from rye.project.context import require_project
 from rye.workspace.installing.auditing import Audit
 from rye.workspace.installing.auditing import audit as audit_project

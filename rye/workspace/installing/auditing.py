@@ -8,25 +8,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.installation.audit import (
-    Finding,
+from rye.installation.audit.choice import SetAside, check_rules, set_aside
+from rye.installation.audit.disk import audit_disk
+from rye.installation.audit.finding import Finding, in_order
+from rye.installation.audit.lock import (
     audit_completeness,
-    audit_disk,
     audit_forced,
     audit_lock,
+    audit_runs,
+    audit_shadows,
+    audit_words,
+    mention_path,
+)
+from rye.installation.audit.registry import (
     audit_origin,
     audit_recoveries,
     audit_refused,
     audit_registry,
-    audit_runs,
-    audit_shadows,
     audit_sources,
     audit_vanished,
-    audit_words,
-    in_order,
-    mention_path,
 )
-from rye.installation.audit_choice import SetAside, check_rules, set_aside
 from rye.installation.environment import Environment
 from rye.installation.sarif import Mentioned, sarif
 from rye.installation.shadows import project_shadows

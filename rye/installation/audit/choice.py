@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.installation.audit import RULES, Finding
+from rye.installation.audit.finding import RULES, Finding
 from rye.project.manifest import Ignored
 from rye.text.spelling import close_words
 from rye.text.tables import ManifestError
