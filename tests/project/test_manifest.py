@@ -269,11 +269,11 @@ def test_a_line_of_the_table_is_read_once_however_many_are_added(number: int, mo
     read: list[str] = []
     real = manifest_edit._key_of
 
-    def key_of(line: str) -> str | None:
+    def counted(line: str) -> str | None:
         read.append(line)
         return real(line)
 
-    monkeypatch.setattr(manifest_edit, "_key_of", key_of)
+    monkeypatch.setattr(manifest_edit, "_key_of", counted)
     text = add_dependencies("", {f"acme/b{each}": "*" for each in range(number)})
     add_dependencies(text, {f"acme/a{each}": "*" for each in range(number)})
     assert len(read) <= number + 1
