@@ -21,6 +21,7 @@ from rye.limits import CONTENT
 from rye.text.frontmatter import is_marker
 from rye.text.lazy import lazy_module
 from rye.text.line_form import is_blank
+from rye.text.yaml_reading import parser
 
 if TYPE_CHECKING:
     from ruamel import yaml
@@ -300,7 +301,7 @@ _CORE_TAGS = frozenset({"str", "int", "float", "bool", "null", "seq", "map"})
 
 def _raw_events(text: str) -> Iterator[Any]:
     try:
-        yield from yaml.YAML(typ="safe", pure=True).parse(text)
+        yield from parser().parse(text)
     except yaml.error.MarkedYAMLError as error:
         problem = " ".join(str(part) for part in (error.context, error.problem) if part)
         raise FrontmatterError(problem or "not YAML", error.problem_mark.line if error.problem_mark else None) from None

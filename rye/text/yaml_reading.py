@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
@@ -33,10 +35,21 @@ else:
     ruamel = lazy_module("ruamel.yaml")
 
 
+@cache
+def _unused() -> Any:
+    return ruamel.YAML(typ="safe", pure=True)
+
+
+def parser() -> Any:
+    """A parser that has read nothing. The library looks for plug-ins on the disk for each one that it makes, so it makes one, and
+    this is a copy."""
+    return copy(_unused())
+
+
 def events(text: str, first_line: int) -> Iterator[Any]:
     """Yield the events of a text. ``first_line``: the file's line where it starts. Raises YamlError."""
     try:
-        yield from ruamel.YAML(typ="safe", pure=True).parse(text)
+        yield from parser().parse(text)
     except YamlError:
         raise
     except ruamel.error.MarkedYAMLError as error:
@@ -60,7 +73,17 @@ def events(text: str, first_line: int) -> Iterator[Any]:
         raise YamlError("malformed YAML", first_line) from None
 
 
-__all__ = ["Path", "Schema", "YamlDocument", "YamlError", "core_value", "hidden_by_escape", "json_safe", "read_yaml"]
+__all__ = [
+    "Path",
+    "Schema",
+    "YamlDocument",
+    "YamlError",
+    "core_value",
+    "hidden_by_escape",
+    "json_safe",
+    "parser",
+    "read_yaml",
+]
 
 Path = tuple[str | int, ...]
 Schema = Literal["core", "strings"]
