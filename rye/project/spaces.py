@@ -115,7 +115,7 @@ class Spaces:
     def __init__(self, home: Home, project: Project | None, namespace: str | None) -> None:
         """``namespace``: the project's own."""
         self.home, self.project, self.namespace = home, project, namespace
-        self._listed: dict[str, _Listed] = {}
+        self._listed: dict[str, _Space] = {}
 
     def entries_of(self, space: str) -> list[Entry]:
         """The items of one space."""
@@ -142,13 +142,13 @@ class Spaces:
             raise _ambiguous(reference, hits)
         raise _missing(reference, list(self.every()))
 
-    def _space(self, space: str) -> _Listed:
+    def _space(self, space: str) -> _Space:
         if space not in self._listed:
-            self._listed[space] = _Listed(entries_of(self.home, space, self.project, self.namespace))
+            self._listed[space] = _Space(entries_of(self.home, space, self.project, self.namespace))
         return self._listed[space]
 
 
-class _Listed:
+class _Space:
     """The items of one space, by what a reference can call them."""
 
     def __init__(self, entries: list[Entry]) -> None:
