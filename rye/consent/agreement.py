@@ -165,8 +165,8 @@ class Agreement(Struct, frozen=True):
         sort = sort_of(ask.sort)
         if sort is None or sort.covers is None:
             return False
-        agreed = _texts_of(self.lines).get((ask.item, ask.sort))
-        return agreed is not None and sort.covers(agreed, ask.text)
+        agreed = _texts_of(self.lines).get((ask.item, ask.sort), ())
+        return bool(agreed) and sort.covers(agreed, ask.text)
 
     def knows_bytes(self, row: Row) -> bool:
         """Whether the user agreed to exactly the bytes of a row, of whatever version."""
