@@ -15,13 +15,12 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, repeat, takewhile
-from operator import add
 from typing import Any, Final, NamedTuple
 
 from rye.limits import FACTS
 from rye.text.facts.addresses import Address
 from rye.text.facts.addresses import find as find_addresses
+from rye.text.facts.code_blocks import CodeBlock, fenced_blocks, indented_lines, listings
 from rye.text.facts.markup import IN_A_WORD, MARK_IN_A_WORD, referred, without_markup
 from rye.text.facts.shell import (
     BREAK,
@@ -38,18 +37,8 @@ from rye.text.facts.shell import (
     values_in,
     walk,
 )
+from rye.text.facts.word_lines import WordLines, line_starts, lowered, words_in
 
-_LOWER = bytes(range(65)) + bytes(range(97, 123)) + bytes(range(91, 256))
-_DROPPED = b"\"'\\^"
-_WORDS = bytes(code if (chr(code).isalnum() and code < 128) or code in b"_\n" else 32 for code in range(256))
-_EDGE = frozenset(code for code in range(256) if _WORDS[code] in b" \n")
-_WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
-#: A path of the registry without its root.
-_REGISTRY_PATH = re.compile(rb"(?<![\w\\])(?:software|microsoft)\\[^\s\"'`]{1,400}")
-#: It begins with the letter, not with what stands before it, so that the search skips other characters quickly.
-_FORMATTED = re.compile(rb"[rbfu](?:(?<=[(\[=,].)|(?<=[(=,] .))[rbfu]?(?=[\"'])")
-_BEFORE_BACKSLASH = frozenset(b":%~.")
-_EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
 #: A word that a shell reads across a line end, and a command whose name another command builds.
 _SPLIT_WORD = re.compile(r"[\w\"']\\\n[\w\"']")
 _BUILDERS = frozenset((b"echo", b"printf"))
@@ -69,19 +58,12 @@ _COMMAND_START = re.compile(
     r"|\./|\$?\w+="
 )
 _SHELL_LANGUAGES = frozenset(("sh", "bash", "zsh", "ksh", "shell", "console", "bats"))
-#: A command that runs the string behind it.
-_RUNS_STRING = re.compile(r"(?:^|[\s;&|(\"'/])(?:eval|trap|ssh|su|watch|source|\w{0,12}sh)[\s\"']")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
-_FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".asciidoc", ".asc", ".org", ".textile", ".wiki")
 #: A page that is kept under another name: ``SKILL.md.orig``.
 _COPY_OF_PAGE = re.compile(
     r"\.(?:mdx?|markdown)(?:~|\.(?:orig(?:inal)?|bak|old|copy|save|tmpl|tpl|template|j2|jinja2?|example|sample|dist|disabled|[\w-]{0,40}backup))$"
 )
 _ASCIIDOC = (".adoc", ".asciidoc", ".asc")
-#: How AsciiDoc begins and ends a block of code, and how the line before names its language.
-_DELIMITER = re.compile(r"(-{4,}|\.{4,})[ \t]*$")
-_SOURCE_STYLE = re.compile(r"\[(?:source|listing)?(?:%\w{1,20})?,[ \t]*(\w{1,20})")
 _PAGES = (".html", ".htm", ".xhtml", ".xml", ".svg")
 #: How references begin that can stand inside a word: numbers, and characters that nobody sees.
 _REFERENCES = (
@@ -153,15 +135,15 @@ class Source:
         """Results of one rule that another one needs as well."""
         self.run_lines: set[int] = set()
         """The lines (from 0) at which a rule already reports that something is run. Filled by the rules."""
-        self.lowered = _lowered(text)
-        self._rows: dict[bytes, list[int]] = {}
+        self._index = WordLines(text)
+        self.lines_with, self.lines_of_bytes = self._index.lines_with, self._index.lines_of_bytes
+        self.lowered = self._index.lowered
         self._logical: dict[int, Line] = {}
         self._room = FACTS.filled_in_file
         self._commands: dict[int, list[tuple[Command, Group]]] = {}
         self._breaks_of: dict[int, list[int]] = {}
         self._extents: dict[int, tuple[int, int]] = {}
-        self.words = _words(self.lowered)
-        self._hidden: dict[bytes, list[int]] = {}
+        self.words = self._index.written
         self.marked: set[int] = set()
         """The lines (from 0) with markup inside a word, or with numbers of characters (``&#99;``)."""
         self.vocabulary = b" ".join(self.words)
@@ -170,9 +152,8 @@ class Source:
         """The words that are in the text as they are; ``words`` has also those that a disguise hides."""
         disguised = self._disguised_lines()
         if disguised:
-            self._rows.clear()
-            self._hidden = self._hidden_words(disguised)
-            self.words |= self._hidden.keys()
+            self._index.add_hidden(self._hidden_words(disguised))
+            self.words = self._index.words
 
     @cached_property
     def lines(self) -> list[str]:
@@ -193,7 +174,7 @@ class Source:
     @cached_property
     def text_starts(self) -> list[int]:
         """The offset of each line in the text, in characters."""
-        return _line_starts(self.lines)
+        return line_starts(self.lines)
 
     def line_at(self, offset: int) -> int:
         """The number (from 0) of the line that contains offset ``offset``."""
@@ -213,25 +194,12 @@ class Source:
         return found
 
     @cached_property
-    def blocks(self) -> list[tuple[str, int, int]]:
+    def blocks(self) -> list[CodeBlock]:
         """The non-empty fenced blocks: language, first line, and the line after the last one, from 0."""
         if self.path.lower().endswith(_ASCIIDOC):
-            return self._listings()
-        spans: list[tuple[str, int, int]] = []
-        inside: str | None = None
-        mark, begun = "", 0
-        for number in self._lines_with_fences():
-            match = _FENCE.match(self.lines[number])
-            if match is None or (inside is not None and (not match[1].startswith(mark) or match[2])):
-                continue
-            if inside is None:
-                inside, mark, begun = match[2].lower(), match[1], number + 1
-            else:
-                spans.append((inside, begun, number))
-                inside = None
-        if inside is not None:
-            spans.append((inside, begun, len(self.lines)))
-        return [block for block in spans if block[1] < block[2]]
+            return listings(self.lines)
+        marks = {*self.lines_of_bytes(b"```"), *self.lines_of_bytes(b"~~~")}
+        return fenced_blocks(self.lines, sorted(marks))
 
     def block_at(self, number: int) -> int:
         """The first line of the fenced block that line ``number`` (from 0) is in; -1 outside blocks."""
@@ -240,63 +208,14 @@ class Source:
         at = bisect_right(self.blocks, number, key=lambda block: block[1]) - 1
         return self.blocks[at][1] if at >= 0 and number < self.blocks[at][2] else -1
 
-    def _listings(self) -> list[tuple[str, int, int]]:
-        """The same for AsciiDoc."""
-        spans: list[tuple[str, int, int]] = []
-        mark, language, begun = "", "", 0
-        for number, line in enumerate(self.lines):
-            delimiter = _DELIMITER.match(line) if line.startswith(("----", "....")) else None
-            if delimiter is None or (mark and delimiter[1] != mark):
-                continue
-            if mark:
-                spans.append((language, begun, number))
-                mark = ""
-            else:
-                style = _SOURCE_STYLE.match(self.lines[number - 1]) if number else None
-                mark, language, begun = delimiter[1], style[1].lower() if style is not None else "", number + 1
-        if mark:
-            spans.append((language, begun, len(self.lines)))
-        return [block for block in spans if block[1] < block[2]]
-
-    def _lines_with_fences(self) -> list[int]:
-        return sorted({*self.lines_of_bytes(b"```"), *self.lines_of_bytes(b"~~~")})
-
     def is_code(self, number: int) -> bool:
         """Whether line ``number`` (from 0) is code: not in prose, in a fence, or indented by four outside a list."""
         return not self.markdown or self.fences[number] is not None or number in self.indented
 
     @cached_property
     def indented(self) -> frozenset[int]:
-        """The lines of indented code blocks: indented by four spaces or a tab after an empty line, by eight within a list."""
-        code: set[int] = set()
-        text, lines, fences = self.text, self.lines, self.fences
-        for begin in ("\n\n    ", "\n\n\t"):
-            at = text.find(begin)
-            while at >= 0:
-                number = self.line_at(at + 2)
-                if fences[number] is None and number not in code:
-                    indent = ("        ", "\t\t", "    \t") if self._in_list(number) else ("    ", "\t")
-                    while (
-                        number < len(lines)
-                        and fences[number] is None
-                        and (not lines[number] or lines[number].startswith(indent))
-                    ):
-                        code.add(number)
-                        number += 1
-                at = text.find(begin, at + 1)
-        if text.startswith(("    ", "\t")):
-            code.update(takewhile(lambda number: lines[number].startswith(("    ", "\t")), range(len(lines))))
-        return frozenset(code)
-
-    def _in_list(self, number: int) -> bool:
-        """Whether an indented line after an empty one belongs to an item of a list, as far as ``FACTS.continued_lines`` tell."""
-        for before in range(number - 1, max(-1, number - FACTS.continued_lines), -1):
-            line = self.lines[before]
-            if _LIST_ITEM.match(line) is not None:
-                return True
-            if line and line[0] not in " \t" and (before == 0 or not self.lines[before - 1].strip()):
-                return False  # a paragraph that begins at the margin
-        return False
+        """The lines of indented code blocks."""
+        return indented_lines(self.text, self.lines, self.text_starts, self.fences)
 
     def language(self, number: int) -> str:
         """The language of line ``number`` (from 0): its fence's label, or the suffix of a file that is not prose; else ``""``."""
@@ -319,15 +238,9 @@ class Source:
 
     def begins_in_argument(self, number: int) -> bool:
         """Whether line ``number`` (from 0) of a script begins inside a string that a command is given, so that what stands first
-        is no command: ``' "$file"`` behind ``perl -ne '``, and the second line of ``x="$a`` and ``$b"``. A string that something
-        runs does begin with commands, and so does what stands behind a value (``x='`` and ``' command``)."""
+        is no command."""
         opened = self.open_strings.get(number)
-        if opened is None:
-            return False
-        raw = self.lines[number].lstrip()
-        if raw.startswith(("'", '"')):
-            return raw[1:2] in ("", *" \t<>|&;)") and not opened.before.endswith(("=", "=$"))
-        return _RUNS_STRING.search(opened.before) is None
+        return opened is not None and opened.is_argument(self.lines[number])
 
     def has(self, triggers: frozenset[bytes]) -> bool:
         """Whether the file contains any of these words at all."""
@@ -337,50 +250,15 @@ class Source:
         """Whether one of these languages is followed by an option, as in ``python3 -c``."""
         return any(name + b" -" in self.lowered for name in languages & self.words) or b"deno eval" in self.lowered
 
-    def lines_with(self, triggers: frozenset[bytes]) -> list[int]:
-        """The numbers (from 0) of the lines that contain any of these words, in order."""
-        found = triggers & self.words
-        if not found:
-            return []
-        if len(found) == 1:
-            return self._lines_of(next(iter(found)))
-        return sorted({number for word in found for number in self._lines_of(word)})
-
-    def _lines_of(self, word: bytes) -> list[int]:
-        """The lines of one word, computed once for all rules."""
-        numbers = self._rows.get(word)
-        if numbers is None:
-            text, starts, size = self.lowered, self._starts, len(word)
-            numbers = self._rows[word] = []
-            at = text.find(word)
-            while at >= 0:
-                if (at == 0 or text[at - 1] in _EDGE) and (at + size == len(text) or text[at + size] in _EDGE):
-                    number = bisect_right(starts, at) - 1
-                    numbers.append(number)
-                    at = text.find(word, starts[number + 1])
-                else:
-                    at = text.find(word, at + size)
-            if word in self._hidden:
-                numbers[:] = sorted({*numbers, *self._hidden[word]})
-        return numbers
-
     def disguised(self, some: frozenset[bytes]) -> Iterator[tuple[bytes, list[int]]]:
         """Yield those of these words that lines contain only once their disguise is removed, each with those lines (from 0)."""
-        for word in sorted(some & self._hidden.keys()):
-            yield word, self._hidden[word]
-
-    def lines_of_bytes(self, mark: bytes) -> Iterator[int]:
-        """The numbers (from 0) of the lines whose ``lowered`` text contains ``mark``."""
-        at = self.lowered.find(mark)
-        while at >= 0:
-            number = bisect_right(self._starts, at) - 1
-            yield number
-            at = self.lowered.find(mark, self._starts[number + 1])
+        hidden = self._index.hidden
+        for word in sorted(some & hidden.keys()):
+            yield word, hidden[word]
 
     def words_between(self, first: int, last: int) -> frozenset[bytes]:
         """The words of the lines from ``first`` up to ``last`` (exclusive)."""
-        starts = self._starts
-        return _words(self.lowered[starts[max(0, first)] : starts[min(last, len(starts) - 1)]])
+        return self._index.between(first, last)
 
     def _hidden_words(self, disguised: set[int]) -> dict[bytes, list[int]]:
         """The words that a line contains only once its disguise is removed, with those lines."""
@@ -390,7 +268,7 @@ class Source:
             line = self.logical(number)
             if line.first > seen:
                 seen = line.first
-                for word in _words(_lowered(line.text)) - _words(_lowered(self.lines[number])):
+                for word in words_in(lowered(line.text)) - words_in(lowered(self.lines[number])):
                     numbers_by_word.setdefault(word, []).append(number)
         return numbers_by_word
 
@@ -419,7 +297,7 @@ class Source:
                     self.marked.update(self.lines_of_bytes(mark))
         numbers |= self.marked
         for name in self.names.commands:
-            numbers.update(self._lines_of(name.lower().encode()))
+            numbers.update(self._index.lines_of(name.lower().encode()))
         if "`" in text and (self.path.lower().endswith(".ps1") or not _POWERSHELL.isdisjoint(self.words)):
             numbers.update(
                 number for match in _TICK_IN_WORD.finditer(text) if self.is_code(number := self.line_at(match.start()))
@@ -438,10 +316,6 @@ class Source:
                 while at >= 0:
                     yield at
                     at = text.find(mark + name, at + 1)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return _line_starts(self.lowered.split(b"\n"))
 
     def logical_lines(self, triggers: frozenset[bytes]) -> Iterator[Line]:
         """Yield the logical lines that contain any of these words, in order, each once."""
@@ -586,34 +460,3 @@ class Source:
             known = [at for at, char in enumerate(line.text) if char == BREAK] if BREAK in line.text else []
             self._breaks_of[line.first] = known
         return known
-
-
-def _lowered(text: str) -> bytes:
-    """The text's bytes in lower case, without quotes and escapes, Windows paths with slashes. Words are taken from this."""
-    raw = text.encode("utf-8", "replace").translate(_LOWER)
-    if b"\\n" in raw:
-        raw = raw.replace(b"\\n", b"  ")
-    if b"\\" in raw and _may_have_windows_paths(raw):
-        raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
-    if b"\\" in raw and (b"software\\" in raw or b"microsoft\\" in raw):
-        raw = _REGISTRY_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
-    if b'f"' in raw or b"f'" in raw:
-        raw = _FORMATTED.sub(b"", raw)
-    lowered = raw.translate(None, _DROPPED)
-    if b"$" in lowered:
-        lowered = _EXPANDED.sub(lambda match: b"" if match[0] in (b"$@", b"$*") else b" ", lowered)
-    return lowered
-
-
-def _may_have_windows_paths(raw: bytes) -> bool:
-    """Whether a backslash follows something that a path can begin with. Cheaper than the pattern, and never misses a path."""
-    before = raw.split(b"\\")
-    return any(not piece or piece[-1] in _BEFORE_BACKSLASH for piece in before[:-1]) or b"hk" in raw
-
-
-def _words(lowered: bytes) -> frozenset[bytes]:
-    return frozenset(lowered.translate(_WORDS).split())
-
-
-def _line_starts(lines: Sequence[str] | Sequence[bytes]) -> list[int]:
-    return [0, *accumulate(map(add, map(len, lines), repeat(1)))]

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 _HEREDOC: Final = re.compile(r"<<-?[ \t]*(?:\\?([A-Za-z_]\w{0,40})|'([^'\n]{1,40})'|\"([^\"\n]{1,40})\")")
 _COMMENT: Final = re.compile(r"(?:^|(?<=[\s;&|(]))#[^\n]*")
+#: A command that runs the string behind it.
+_RUNS_STRING: Final = re.compile(r"(?:^|[\s;&|(\"'/])(?:eval|trap|ssh|su|watch|source|\w{0,12}sh)[\s\"']")
 _MARKS: Final = re.compile(r"\\.|\$?['\"]|\$\(|[()#]|<<-?(?!<)")
 
 
@@ -19,6 +21,15 @@ class OpenString(NamedTuple):
 
     line: int
     before: str
+
+    def is_argument(self, line: str) -> bool:
+        """Whether what stands first in a line that begins inside the string is what a command is given, so that it is no command:
+        ``' "$file"`` behind ``perl -ne '``, and the second line of ``x="$a`` and ``$b"``. A string that something runs does begin
+        with commands, and so does what stands behind a value (``x='`` and ``' command``)."""
+        line = line.lstrip()
+        if line.startswith(("'", '"')):
+            return line[1:2] in ("", *" \t<>|&;)") and not self.before.endswith(("=", "=$"))
+        return _RUNS_STRING.search(self.before) is None
 
 
 def open_strings(lines: Sequence[str]) -> dict[int, OpenString]:
