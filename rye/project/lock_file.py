@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -58,7 +59,9 @@ def editable_rows(project: Project) -> tuple[LockedItem, ...]:
     return tuple(row for row in _parsed(data).items if row.is_editable)
 
 
+@lru_cache(maxsize=2)
 def _parsed(data: bytes | None) -> Lock:
+    """The lock in these bytes. Kept, because several parts of one command read the same lock: an audit does six times."""
     try:
         return parse_lock(data.decode("utf-8").replace("\r\n", "\n")) if data is not None else Lock()
     except UnicodeDecodeError:

@@ -12,7 +12,7 @@ from rye.installation.rollback import previous
 from rye.limits import PROJECT
 from rye.project.context import load_manifest
 from rye.project.layout import Project, read_project_file
-from rye.project.lock import LockError, parse_lock
+from rye.project.lock import Lock, LockError, lock_text, parse_lock
 from rye.project.lock_file import read_lock
 from rye.project.manifest import parse_manifest
 from rye.text.tables import ManifestError
@@ -84,3 +84,12 @@ def test_a_megabyte_of_dots_ends_soon() -> None:
 def test_versions_ranges_and_addresses_are_no_long_keys() -> None:
     text = "".join(f'"acme/work/item{n}" = "^1.2.3-rc.1 || >=2.0.0, <3.0.0"\n' for n in range(2000))
     assert not has_long_key(f'[registries]\nacme = "https://a.b.c.d.example/x.y.z"\n[dependencies]\n{text}')
+
+
+def test_a_lock_is_parsed_again_only_when_its_bytes_change(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.lock_path.write_text(lock_text(Lock({"acme/a/b": "^1"})))
+    read = read_lock(project)
+    assert read_lock(project) is read
+    project.lock_path.write_text(lock_text(Lock({"acme/a/b": "^2"})))
+    assert read_lock(project).wanted == {"acme/a/b": "^2"}
