@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def module_of(path: Path) -> Mapping[str, object]:
     return vars(import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts)))
 
 
+@cache
 def names_in(module: str) -> set[str]:
     """The names of a file's tests and of the attacks in its tables. If several files have the name, the one with attacks."""
     paths = TESTS.rglob(f"{module}.py")

@@ -18,6 +18,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tests.house.trees import uncollected
+
 ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*|[A-Z]{1,2}\d{1,3}")
 CARRIERS: Mapping[tuple[str, str], tuple[str, int]] = {
@@ -83,9 +85,10 @@ class Reading:
         self.sites: set[Site] = set()
         self.unread: set[tuple[str, str]] = set()
         """Path and expression of each code that could not be followed."""
-        for package in packages:
-            for path in sorted((root / package).rglob("*.py")):
-                self._load(path, root)
+        with uncollected():
+            for package in packages:
+                for path in sorted((root / package).rglob("*.py")):
+                    self._load(path, root)
         self._find_heirs()
         self._find_carriers()
         self._follow()

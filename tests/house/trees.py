@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -20,10 +21,18 @@ def sources() -> dict[str, str]:
 
 def trees(*words: str) -> dict[str, ast.Module]:
     """The trees by path, in the same order: of the modules that have one of these words, or of all."""
-    paths = [path for path, text in sources().items() if not words or any(word in text for word in words)]
-    gc.disable()  # a million nodes: looking for garbage among them would take longer than parsing
+    with uncollected():
+        return {
+            path: _tree(path) for path, text in sources().items() if not words or any(word in text for word in words)
+        }
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """What is made in it stays: a million nodes, among which looking for garbage would take longer than parsing."""
+    gc.disable()
     try:
-        return {path: _tree(path) for path in paths}
+        yield
     finally:
         gc.freeze()
         gc.enable()

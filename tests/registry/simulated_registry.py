@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -72,6 +73,17 @@ def suffix_of(identity: Identity) -> str:
     """The suffix of an item's file name."""
     kind = KINDS[identity.kind]
     return kind.main_file or kind.suffixes[0]
+
+
+@cache
+def _name_in(leaf: str) -> str | None:
+    """The name that an entry is about; None if its index has none. Kept: each publication asks for all entries several times."""
+    statement = parse(notes.parse(leaf).text)
+    if isinstance(statement, Keyset):
+        return wire.namespace_name(statement.namespace)
+    if isinstance(statement, Release | Yank | Deprecation | Advisory | Takedown):
+        return str(statement.identity)
+    return None
 
 
 @dataclass(kw_only=True)
@@ -307,14 +319,9 @@ class SimulatedRegistry:
         """All statements, grouped by the name they are about."""
         found: dict[str, list[wire.IndexLine]] = {}
         for position, leaf in enumerate(self.leaves):
-            statement = parse(notes.parse(leaf).text)
-            if isinstance(statement, Keyset):
-                name = wire.namespace_name(statement.namespace)
-            elif isinstance(statement, Release | Yank | Deprecation | Advisory | Takedown):
-                name = str(statement.identity)
-            else:
-                continue
-            found.setdefault(name, []).append(wire.IndexLine(position, leaf))
+            name = _name_in(leaf)
+            if name is not None:
+                found.setdefault(name, []).append(wire.IndexLine(position, leaf))
         return found
 
     def index_files(self) -> dict[str, bytes]:

@@ -98,8 +98,9 @@ class TestCopy:
     @pytest.mark.slow
     def test_logs_with_full_tiles_on_several_levels(self, tmp_path: Path) -> None:
         registry = filled()
+        snapshot = registry.sign(registry.snapshot(), registry.log_signers())
         while registry.size < 600:
-            registry.append(registry.sign(registry.snapshot(), registry.log_signers()))
+            registry.append(snapshot)
         registry.write_files()
         done = run(registry, tmp_path / "copy", MirrorLimits(entry_bundles_at_once=1))
         assert paths(tmp_path / "copy") == registry.files.keys()
@@ -116,8 +117,9 @@ class TestCopy:
         state = trusted(registry)
         size = registry.size
         older = dict(registry.files)
+        snapshot = registry.sign(registry.snapshot(), registry.log_signers())
         while registry.size < 256:
-            registry.append(registry.sign(registry.snapshot(), registry.log_signers()))
+            registry.append(snapshot)
         registry.write_files()
         partial = Tile(0, 0, size)
         present = {**older, **registry.files, "head": older["head"]}
