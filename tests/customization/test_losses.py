@@ -20,6 +20,7 @@ from rye.items.location import Location
 from rye.items.reading import ReadOptions
 from tests.customization.override_text import directive
 from tests.scenes.directive_text import directive as directive_text
+from tests.scenes.effort import tries
 
 HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
 SKILL = "---\nname: sage\ndescription: Says what is wise.\n{fields}---\n\n# Sage\n\n{body}"
@@ -214,7 +215,7 @@ def _rules(text: str) -> set[str]:
     return {line for line in text.split("\n") if line.startswith("Rule ")}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(120, 4_000), deadline=None)
 @given(_TEXTS, _TEXTS, _overrides())
 def test_a_rule_never_leaves_the_text_unasked_and_nothing_is_asked_where_all_stays(
     old: str, new: str, said: str

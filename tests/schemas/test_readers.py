@@ -288,7 +288,7 @@ def test_the_whole_document_is_taken_by_both(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(CASES))
-@settings(max_examples=tries(120, 3000), deadline=None)
+@settings(max_examples=tries(60, 3000), deadline=None)
 @given(data=st.data())
 def test_reader_and_schema_refuse_the_same(name: str, data: st.DataObject) -> None:
     document = data.draw(documents(name))

