@@ -26,6 +26,7 @@ from tests.attacks.test_covered import OVERRIDE, override
 from tests.cli.test_overlay import FORMULA, entry
 from tests.importing.test_import import PDF
 from tests.scenes.directive_text import SHELL, directive
+from tests.scenes.effort import rest_thorough, tries
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.sources.git_server import GitServer, serving
@@ -89,6 +90,11 @@ def awkward(data: bytes, chance: random.Random) -> list[bytes]:
         data[: len(data) // 2],
         b"",
     ]
+
+
+def told(piece: bytes) -> str:
+    """For the names of tests."""
+    return f"{len(piece)} bytes from {piece[:10]!r}"
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +261,7 @@ def test_no_file_makes_a_command_fail_with_a_traceback(busy: Person, tmp_path: P
         users = read.get(name, list(COMMANDS))
         pieces = awkward(before, chance)
         plays = [(piece, words) for piece in pieces for words in users]
-        for piece, words in plays if everything else chance.sample(plays, min(2, len(plays))):
+        for piece, words in plays if everything else chance.sample(plays, min(tries(1, 8), len(plays))):
             mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
             path.write_bytes(piece)
             path.chmod(mode)
@@ -266,15 +272,18 @@ def test_no_file_makes_a_command_fail_with_a_traceback(busy: Person, tmp_path: P
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_a_marketplace_file_of_a_source_is_a_note_whatever_it_holds(tmp_path: Path, server: GitServer) -> None:
-    repository = server.repository("odd")
-    for number, piece in enumerate(awkward(b'{"plugins": [{"name": "p"}]}', random.Random("marketplace"))):
-        repository.commit({"skills/pdf/SKILL.md": PDF, ".claude-plugin/marketplace.json": piece})
-        person = Person(tmp_path / str(number))
-        person.write("rye.toml", '[project]\nname = "shop"\n')
-        result = person.run("add", f"git+{server.url('odd')}", "--all", "--yes", "--json")
-        assert result.code == 0, (piece[:20], result)
-        assert person.path(".ai/packages/odd/skills/pdf/SKILL.md").exists()
+@pytest.mark.parametrize(
+    "piece", rest_thorough(3, awkward(b'{"plugins": [{"name": "p"}]}', random.Random("marketplace"))), ids=told
+)
+def test_a_marketplace_file_of_a_source_is_a_note_whatever_it_holds(
+    tmp_path: Path, server: GitServer, piece: bytes
+) -> None:
+    name = tmp_path.name.lower()
+    server.repository(name).commit({"skills/pdf/SKILL.md": PDF, ".claude-plugin/marketplace.json": piece})
+    person = Person(tmp_path)
+    person.write("rye.toml", '[project]\nname = "shop"\n')
+    person.ok("add", f"git+{server.url(name)}", "--all", "--yes", "--as", "odd")
+    assert person.path(".ai/packages/odd/skills/pdf/SKILL.md").exists()
 
 
 def test_what_a_command_wrote_is_brought_back(tmp_path: Path) -> None:
@@ -305,7 +314,10 @@ def speaking(busy: Person) -> set[tuple[str, ...]]:
     return {words for words in COMMANDS if busy.run(*words, "--json").stdout}
 
 
-@pytest.mark.parametrize("piece", awkward(b"\x93\xa3abc\xc0\xa1\xff", random.Random("memory")))
+_CUT, *_OTHERS = reversed(awkward(b"\x93\xa3abc\xc0\xa1\xff", random.Random("memory"))[:-1])
+
+
+@pytest.mark.parametrize("piece", rest_thorough(2, [_CUT, b"", *_OTHERS]), ids=told)
 def test_damaged_memories_are_ignored(busy: Person, speaking: set[tuple[str, ...]], piece: bytes) -> None:
     """What earlier runs remembered lies in SQLite, whose own damage is tested elsewhere: these are its values."""
 

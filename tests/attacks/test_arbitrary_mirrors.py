@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.person import Person
 from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
 
-FILES = ("config.json", "head", "root/1", "map", "index", "tile/0", "tile/entries", "blobs")
+FILES = ("head", "root/1", "index", "tile/entries", "config.json", "map", "tile/0", "blobs")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def pieces(good: bytes, chance: random.Random) -> list[bytes]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", rest_thorough(4, FILES))
 def test_no_file_of_a_mirror_is_an_internal_error(source: tuple[Path, str], tmp_path: Path, name: str) -> None:
     public, fingerprint = source
     mirror = tmp_path / "mirror"

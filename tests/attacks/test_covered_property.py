@@ -31,7 +31,7 @@ from rye.workspace.trusting.project_changes import project_changes
 from tests.cli.test_overlay import FORMULA, entry
 from tests.consent.scene import RIGHT, Clone, World
 from tests.scenes.directive_text import directive
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 
 _MARK = re.compile(r"mark-[0-9]+")
 REFUSED = frozenset({"project-not-accepted", "modified-item"})
@@ -237,7 +237,7 @@ def shop(world: World) -> Clone:
     return clone
 
 
-@pytest.mark.parametrize("seed", range(tries(4, 100)))
+@pytest.mark.parametrize("seed", rest_thorough(2, range(tries(4, 100))))
 def test_what_is_handed_out_is_made_of_covered_bytes_and_all_commands_agree(
     world: World, shop: Clone, seed: int
 ) -> None:

@@ -8,10 +8,18 @@ from tests.consent.outcomes import TABLE, Case, cases, row
 from tests.consent.scene import World
 
 _ROWS = {text.partition(" (")[0]: text for text in TABLE.read_text("utf-8").removesuffix("\n").split("\n\n")}
-_WITH_ITEM = [
-    pytest.param(case, id=f"{case.name} ({case.item})", marks=pytest.mark.slow if "restore" in case.command else ())
-    for case in cases()
-]
+_PLAIN = ("all", "everything", "right")
+"""The sorts whose installation is also played without its files in ``make test``."""
+
+
+def marks(case: Case) -> list[pytest.MarkDecorator]:
+    """An installation of files that are gone asks as one does that has them, in the rows before."""
+    if "restore" not in case.command:
+        return []
+    return [pytest.mark.slow] if case.sort in _PLAIN else [pytest.mark.slow, pytest.mark.thorough]
+
+
+_WITH_ITEM = [pytest.param(case, id=f"{case.name} ({case.item})", marks=marks(case)) for case in cases()]
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return run.stdout, folder
 
 
+@pytest.mark.thorough
 def test_it_shows_the_whole_way_of_an_item(demo: tuple[str, Path]) -> None:
     said = demo[0]
     in_order = [
@@ -53,6 +54,7 @@ def test_it_shows_the_whole_way_of_an_item(demo: tuple[str, Path]) -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.thorough
 def test_the_directive_runs_and_its_rights_bind(demo: tuple[str, Path]) -> None:
     """One call is denied, one hook fires, wrong outputs are refused and the declared ones accepted."""
     said = demo[0].partition("$ rye run ")[2]
@@ -65,10 +67,12 @@ def test_the_directive_runs_and_its_rights_bind(demo: tuple[str, Path]) -> None:
         assert "rye_execute tool:rye/shell/kubectl: done" in said
 
 
+@pytest.mark.thorough
 def test_every_one_of_its_commands_stands_in_front_of_what_it_printed(demo: tuple[str, Path]) -> None:
     assert len(re.findall(r"^\$ rye", demo[0], re.MULTILINE)) >= 14
 
 
+@pytest.mark.thorough
 def test_it_leaves_files_where_it_says_and_nothing_running(demo: tuple[str, Path]) -> None:
     said, folder = demo
     assert str(folder) in said.splitlines()[-1]
@@ -82,6 +86,7 @@ def test_it_leaves_files_where_it_says_and_nothing_running(demo: tuple[str, Path
         socket.create_connection(("127.0.0.1", int(address[1])), timeout=2)
 
 
+@pytest.mark.thorough
 def test_it_says_where_its_pages_are_and_what_one_looks_like(demo: tuple[str, Path]) -> None:
     said = demo[0]
     assert "`rye demo --look`" in said
@@ -102,6 +107,7 @@ def test_every_picture_of_the_documentation_is_shown_and_made_by_the_target() ->
     assert all(f'PICTURES / "{name}"' in makes for name in there)
 
 
+@pytest.mark.thorough
 def test_the_only_private_keys_are_in_the_demo_s_own_folders(demo: tuple[str, Path]) -> None:
     for path in demo[1].rglob("*.key"):
         assert path.stat().st_mode & 0o077 == 0, path
@@ -120,6 +126,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     assert json.loads(run.stdout)["error"]["code"] == "folder-not-empty"
 
 
+@pytest.mark.thorough
 def test_readme_shows_lines_that_the_demo_prints(demo: tuple[str, Path]) -> None:
     """In this order, with some left out; fingerprints differ from run to run, and ``…`` stands for a path."""
     shown = (REPOSITORY / "README.md").read_text(encoding="utf-8").split("<!-- demo -->\n")[1].split("\n## ")[0]

@@ -101,6 +101,7 @@ def grade(value: int) -> str:
 
 
 @pytest.mark.processes
+@pytest.mark.thorough
 def test_some_cases_notice_some_of_the_removed_checks_that_they_are_about() -> None:
     words = ["--by-conformance", "--case", "clock/a-step", "--case", "clock/by-one-owner", "head_times"]
     found = subprocess.run([sys.executable, "-m", "tests.mutation", *words], cwd=ROOT, capture_output=True, text=True)

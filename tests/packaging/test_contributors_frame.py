@@ -206,6 +206,7 @@ class TestTheTestsOfAModule:
         assert changed.imports_of(source) == {"rye.cli.use.show"}
 
     @pytest.mark.slow
+    @pytest.mark.thorough
     def test_a_module_of_this_tree_has_tests_and_cites_rules(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert changed.show_nearest(["rye/items/role/reader.py"], run=False) == 0
         shown = capsys.readouterr()

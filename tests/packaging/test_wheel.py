@@ -64,6 +64,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("one"), umask=0o022, moment=1_600_000_000)
 
 
+@pytest.mark.thorough
 def test_two_builds_have_one_hash(wheel: Path, tmp_path: Path) -> None:
     other = build(
         tmp_path / "an other folder", umask=0o077, moment=1_700_000_123, LC_ALL="tr_TR.UTF-8", TZ="Asia/Kathmandu"

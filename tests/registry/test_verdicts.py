@@ -22,7 +22,7 @@ import rye
 from rye.registry.trust.records import decode_judged
 from rye.storage import verdicts as module
 from rye.storage.verdicts import FACES, Verdicts, code_identity
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 
 EXAMPLES = tries(40, 3_000)
 CODE = b"the code of today"
@@ -473,7 +473,7 @@ class TestOtherPrograms:
         assert recall(path, entries(5)) == entries(5)
 
     @pytest.mark.processes
-    @pytest.mark.parametrize("habit", ["keeps", "forgets"])
+    @pytest.mark.parametrize("habit", rest_thorough(1, ["keeps", "forgets"]))
     def test_programs_at_once_lose_nothing_but_what_is_forgotten(self, path: Path, habit: str) -> None:
         with (
             process(path, WRITE, 0, habit) as one,

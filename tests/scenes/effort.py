@@ -22,7 +22,8 @@ def tries(here: int, fuzz: int) -> int:
 def rest_thorough(first_count: int, values: Iterable[object]) -> list[ParameterSet]:
     """Values for ``parametrize``, tuples for several arguments: ``make test`` runs the first, ``make test-thorough`` the others.
 
-    Put first what proves most: cases that differ, before further variants of the same.
+    Put first what proves most: cases that differ, before variants of the same. ``make test-fast`` leaves the others out, too.
     """
     rows = [each if isinstance(each, tuple) else (each,) for each in values]
-    return [pytest.param(*row, marks=[pytest.mark.thorough] if i >= first_count else []) for i, row in enumerate(rows)]
+    rest = [pytest.mark.thorough, pytest.mark.slow]
+    return [pytest.param(*row, marks=rest if i >= first_count else []) for i, row in enumerate(rows)]

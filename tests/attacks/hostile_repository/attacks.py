@@ -28,6 +28,7 @@ from rye.items.identity import Identity
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
 from tests.attacks.hostile_repository.upstream import DEPLOY, FORMULA, ROLE, Upstream
 from tests.attacks.simulation import difference, tree
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Result
 
 Words = tuple[str, ...]
@@ -222,12 +223,12 @@ def commands_of(group: str, attack: Attack) -> list[Words]:
 
 
 def rows(*tables: Iterable[Attack]) -> list[Any]:
-    """Attacks for ``parametrize``: each attack with each reader, under its name."""
+    """Attacks for ``parametrize``: each attack with each of its readers, under its name. All but the first are thorough."""
     return [
-        pytest.param(attack, posture, id=f"{attack.name} ({posture})")
+        pytest.param(*given.values, marks=given.marks, id=f"{attack.name} ({given.values[1]})")
         for table in tables
         for attack in table
-        for posture in attack.postures
+        for given in rest_thorough(1, [(attack, posture) for posture in attack.postures])
     ]
 
 
