@@ -22,8 +22,9 @@ def tries(here: int, fuzz: int) -> int:
 def rest_thorough(first_count: int, values: Iterable[object]) -> list[ParameterSet]:
     """Values for ``parametrize``, tuples for several arguments: ``make test`` runs the first, ``make test-thorough`` the others.
 
-    Put first what proves most: cases that differ, before variants of the same. ``make test-fast`` leaves the others out, too.
+    Put first what proves most: cases that differ, before variants of the same. ``make test-fast`` leaves the others out, too;
+    ``make fuzz`` runs them all.
     """
     rows = [each if isinstance(each, tuple) else (each,) for each in values]
-    rest = [pytest.mark.thorough, pytest.mark.slow]
+    rest = [] if FUZZ else [pytest.mark.thorough, pytest.mark.slow]
     return [pytest.param(*row, marks=rest if i >= first_count else []) for i, row in enumerate(rows)]
