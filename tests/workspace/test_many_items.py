@@ -43,7 +43,7 @@ mode = "append"
 description = "Build it well."
 """
 READ_ONCE: tuple[tuple[Any, str], ...] = (
-    (lock_file, "parse_lock"),
+    (lock_file, "_parsed"),
     (spaces, "_entries"),
     (Memory, "_read"),
     (TrustStore, "entries"),
