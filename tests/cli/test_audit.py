@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.scenes.directive_text import SHELL
-from tests.scenes.person import Person
+from tests.scenes.person import Person, at_once
 from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
@@ -449,14 +449,11 @@ class TestCache:
 
     def test_it_is_shared_and_safe_under_concurrency(self, registry: Registry, user: Person) -> None:
         others = [registry.colleague(user) for _ in range(4)]
-        runs = []
         for other in others:
             other.write("rye.toml", '[dependencies]\n"acme/work/top" = "*"\n')
-            command = [sys.executable, "-c", "from rye.cli.main import main; main()", "install", "--yes"]
-            runs.append(subprocess.Popen(command, cwd=other.folder, env=user.environment, stderr=subprocess.PIPE))
-        for run in runs:
-            _, said = run.communicate(timeout=60)
-            assert run.returncode == 0, said.decode()
+        install = ("install", "--yes")
+        for done in at_once(*((user.elsewhere(other.folder), install) for other in others)):
+            assert done.code == 0, done.stderr
         assert len({other.path("rye.lock").read_bytes() for other in others}) == 1
 
 

@@ -24,7 +24,7 @@ from rye.project.manifest import parse_manifest
 from rye.storage.verdicts import VERDICTS
 from rye.workspace.installing import install_steps
 from tests.scenes.directive_text import SHELL
-from tests.scenes.person import Person
+from tests.scenes.person import Person, at_once
 from tests.scenes.prompt_server import PromptServer
 from tests.scenes.registry import Registry
 
@@ -590,7 +590,6 @@ class TestInterruption:
     ) -> None:
         user.ok("add", "acme/work/base", "--yes")
         before = self._state(user)
-        command = [sys.executable, "-c", "from rye.cli.main import main; main()", "add", "acme/work/top", "--yes", "-q"]
         other = registry.colleague(user)
         other.write("rye.toml", user.path("rye.toml").read_bytes())
         other.write("rye.lock", user.path("rye.lock").read_bytes())
@@ -601,7 +600,7 @@ class TestInterruption:
         chance = random.Random(7)
         seen = set()
         for _ in range(8):
-            process = subprocess.Popen(command, cwd=user.folder, env=user.environment, stderr=subprocess.DEVNULL)
+            process = user.begin("add", "acme/work/top", "--yes", "-q")
             time.sleep(whole * (0.5 + chance.random() / 2))
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -624,20 +623,12 @@ class TestInterruption:
         return {str(p.relative_to(person.folder)): p.read_bytes() for p in files}
 
     def test_two_runs_at_once_leave_one_consistent_project(self, user: Person) -> None:
-        command = [sys.executable, "-c", "from rye.cli.main import main; main()"]
-        runs = [
-            subprocess.Popen(
-                [*command, "add", name, "--yes", "--json"],
-                cwd=user.folder, env=user.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )
-            for name in ("acme/work/top", "acme/work/alone")
-        ]  # fmt: skip
-        answers = [(run.communicate(timeout=60)[0], run.returncode) for run in runs]
-        codes = sorted(code for _, code in answers)
-        assert codes in ([0, 0], [0, 1])
-        for text, code in answers:
-            if code:
-                assert json.loads(text)["error"]["code"] == "lock-changed"
+        names = ("acme/work/top", "acme/work/alone")
+        runs = at_once(*((user, ("add", name, "--yes", "--json")) for name in names))
+        assert sorted(run.code for run in runs) in ([0, 0], [0, 1])
+        for run in runs:
+            if run.code:
+                assert run.error["code"] == "lock-changed"
         user.ok("ci")
 
 
@@ -755,14 +746,8 @@ class TestOthersWhoAreThereToo:
 
     def test_runs_at_the_same_time_take_turns(self, acme: Person, user: Person) -> None:
         items = ["acme/work/top", "acme/work/base", "acme/work/alone"]
-        command = [sys.executable, "-c", "from rye.cli.start import main; main()", "add", "--yes", "-q"]
-        running = [
-            subprocess.Popen([*command, item], cwd=user.folder, env=user.environment, stderr=subprocess.PIPE)
-            for item in items
-        ]
-        for process in running:
-            _, said = process.communicate(timeout=60)
-            assert process.returncode == 0, said
+        for done in at_once(*((user, ("add", "--yes", "-q", item)) for item in items)):
+            assert done.code == 0, done
         assert all(f'"{item}"' in user.path("rye.toml").read_text() for item in items)
         user.ok("ci")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -162,14 +160,13 @@ class TestMirror:
             made.release(Identity("directive", f"acme/work/item{number}"), content=b"%d\n" % number)
         made.publish()
         made.write_to(tmp_path / "public")
-        command = [sys.executable, "-c", "from rye.cli.main import main; main()", "mirror", "copy"]
         for _ in range(5):  # on a busy machine it may finish before it is killed
             shutil.rmtree(user.path("copy"), ignore_errors=True)
-            process = subprocess.Popen(command, cwd=user.folder, env=user.environment, stderr=subprocess.PIPE)
+            process = user.begin("mirror", "copy")
             while process.poll() is None and not user.path("copy/index").exists():
                 time.sleep(0.001)
             process.kill()
-            process.communicate()
+            process.wait()
             if not user.path("copy/head").exists():
                 break
         assert not user.path("copy/head").exists()

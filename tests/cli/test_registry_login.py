@@ -9,6 +9,8 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from rye.project.user_config import credential
 from rye.project.user_config_writing import set_setting
 from rye.storage.home import Home
+from tests.scenes.nursery import RYE
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run, token
@@ -200,54 +203,49 @@ class TestConfig:
 class TestRegistryServe:
     def test_one_command_makes_pins_and_logs_in_and_the_terminal_ends_it(self, tmp_path: Path) -> None:
         user = Person(tmp_path, "mine")
-        command = [sys.executable, "-c", "from rye.cli.main import main; main()", "registry", "serve"]
-        for time_of_day in ("first", "again"):
-            process = subprocess.Popen(
-                [*command, "--port", "0", "--json"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=user.folder,
-                env=user.environment,
-                text=True,
-            )
-            try:
-                document = _first_document(process)
-                url = document["registry"]
-                user.ok("registry", "show", url)
-                if time_of_day == "first":
-                    user.ok("keys", "generate")
-                    user.ok("namespace", "claim", "mine", "--registry", url)
-                user.ok("publish", user.directive(f"work/{time_of_day}"), "--registry", url)
-            finally:
-                process.send_signal(signal.SIGINT)
-                out, err = process.communicate(timeout=30)
-            assert process.returncode == 0, (out, err)
-            assert "Traceback" not in err
+        with _serving(user) as process:
+            document = _first_document(process)
+            url = document["registry"]
+            user.ok("registry", "show", url)
+            user.ok("keys", "generate")
+            user.ok("namespace", "claim", "mine", "--registry", url)
+            user.ok("publish", user.directive("work/first"), "--registry", url)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        assert process.returncode == 0, (out, err)
+        assert "Traceback" not in err
         keys = Path(document["data"]) / "keys"
         assert stat.S_IMODE(keys.stat().st_mode) == 0o700
-
-    def test_a_server_that_dies_is_an_error(self, tmp_path: Path) -> None:
-        user = Person(tmp_path)
-        command = [sys.executable, "-c", "from rye.cli.main import main; main()", "registry", "serve", "--port", "0"]
-        process = subprocess.Popen(
-            [*command, "--json"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=user.folder,
-            env=user.environment,
-            text=True,
-        )
-        _first_document(process)
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        if not children.exists():
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
-            pytest.skip("this system does not list a process's children")
-        for child in children.read_text().split():
-            os.kill(int(child), signal.SIGKILL)
-        out, err = process.communicate(timeout=30)
+        with _serving(user) as process:  # again, and this time the server dies
+            url = _first_document(process)["registry"]
+            user.ok("publish", user.directive("work/again"), "--registry", url)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            if not children.exists():
+                pytest.skip("this system does not list a process's children")
+            for child in children.read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+            out, err = process.communicate(timeout=30)
         assert process.returncode == 1, (out, err)
         assert "registry-failed" in out + err
+
+
+@contextmanager
+def _serving(user: Person) -> Iterator[subprocess.Popen[str]]:
+    """``rye registry serve``, as this user starts it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", RYE, "registry", "serve", "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=user.folder,
+        env=user.environment,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
 
 
 def _first_document(process: subprocess.Popen[str]) -> dict[str, str]:

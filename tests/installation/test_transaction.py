@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,22 +29,23 @@ CHANGES = [
     Change("rye.lock", b"version = 1\n"),
 ]
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from rye.installation.transaction import exclusive
-from rye.project.layout import Project
-from tests.installation.test_transaction import CHANGES
-count = 0
-def step(name):
-    global count
-    if count == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    count += 1
-with exclusive(Project(Path(sys.argv[1])), step=step) as writer:
-    writer.apply(CHANGES)
-print("finished")
-"""
+
+def killed_at(root: Path, number: int) -> bool:
+    """Make the changes in a process that is killed at that step; return whether it finished."""
+    child = os.fork()
+    if child == 0:
+        left = iter(range(number))
+
+        def step(_: str) -> None:
+            if next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            with exclusive(Project(root), step=step) as writer:
+                writer.apply(CHANGES)
+        finally:
+            os._exit(0)
+    return not os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def before(root: Path) -> Project:
@@ -87,16 +89,14 @@ def test_killed_at_every_step_it_is_before_or_after(tmp_path: Path) -> None:
         root = tmp_path / str(count)
         root.mkdir()
         project = before(root)
-        run = subprocess.run(
-            [sys.executable, "-c", KILLED, str(root), str(count)], capture_output=True, text=True, check=False
-        )
+        finished = killed_at(root, count)
         interrupted = needs_recovery(project)
         with exclusive(project):
             pass
         assert files(root) in (OLD, NEW), f"between, when killed at step {count}"
         if interrupted:
             assert files(root) == OLD
-        if run.returncode == 0:
+        if finished:
             assert files(root) == NEW
             break
         outcomes.append(files(root) == NEW)
@@ -109,7 +109,7 @@ def test_killed_at_every_step_it_is_before_or_after(tmp_path: Path) -> None:
 
 def test_an_interrupted_recovery_can_be_repeated(tmp_path: Path) -> None:
     project = before(tmp_path)
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), "7"], capture_output=True, check=False)
+    assert not killed_at(tmp_path, 7)
     assert needs_recovery(project)
     work = tmp_path / ".ai/.rye"
     kept = sorted((work / "old").iterdir())

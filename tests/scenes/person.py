@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from copy import copy
 from dataclasses import dataclass
@@ -232,6 +233,11 @@ class Person:
             err.seek(0)
             return Result(code, out.read().decode(), err.read().decode())
 
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start the real program, which the test ends. What it says is lost."""
+        with open(os.devnull, "r+b") as nothing:
+            return self._start(arguments, (nothing,) * 3, {})
+
     def _start(
         self,
         arguments: Sequence[str],
@@ -285,6 +291,12 @@ class Person:
         running.wait(60)
         os.close(ours)
         return shown.decode().replace("\r\n", "\n")
+
+
+def at_once(*runs: tuple[Person, Sequence[str]]) -> list[Result]:
+    """Run the real program several times at the same time."""
+    with ThreadPoolExecutor(len(runs)) as pool:
+        return list(pool.map(lambda run: run[0].spawn(*run[1]), runs))
 
 
 @contextmanager

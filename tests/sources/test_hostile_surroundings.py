@@ -16,7 +16,8 @@ from rye.project.lock import Lock, LockedItem, LockedSource, lock_text, parse_lo
 from rye.sources import git_program
 from rye.sources.git_objects import object_name, tree_entries, tree_of
 from rye.sources.source_error import SourceError
-from tests.scenes.person import Person
+from tests.scenes.effort import rest_thorough
+from tests.scenes.person import Person, at_once
 from tests.sources.git_server import GitServer, Repository
 from tests.sources.texts import skill
 
@@ -89,17 +90,20 @@ def test_an_object_that_was_replaced_in_the_cache_is_found_out(
 
 @pytest.mark.parametrize(
     "spoil",
-    [
-        lambda place, ran: (place / "config").write_text(
-            f"[core]\n\tbare = true\n\tfsmonitor = touch {ran}\n\tsshCommand = touch {ran}\n"
-        ),
-        lambda place, ran: (place / "hooks").mkdir(),
-        lambda place, ran: (place / "commondir").write_text("/tmp"),
-        lambda place, ran: (place / "config.worktree").write_text(f"[core]\n\tsshCommand = touch {ran}\n"),
-        lambda place, ran: (place / "objects" / "info" / "alternates").write_text("/tmp\n"),
-        lambda place, ran: (place / "HEAD").write_text("ref: refs/heads/x\n"),
-        lambda place, ran: place.chmod(0o777),
-    ],
+    rest_thorough(
+        3,
+        [
+            lambda place, ran: (place / "config").write_text(
+                f"[core]\n\tbare = true\n\tfsmonitor = touch {ran}\n\tsshCommand = touch {ran}\n"
+            ),
+            lambda place, ran: (place / "hooks").mkdir(),
+            lambda place, ran: (place / "commondir").write_text("/tmp"),
+            lambda place, ran: (place / "config.worktree").write_text(f"[core]\n\tsshCommand = touch {ran}\n"),
+            lambda place, ran: (place / "objects" / "info" / "alternates").write_text("/tmp\n"),
+            lambda place, ran: (place / "HEAD").write_text("ref: refs/heads/x\n"),
+            lambda place, ran: place.chmod(0o777),
+        ],
+    ),
     ids=["config", "hooks", "commondir", "worktree config", "alternates", "head", "others may write"],
 )
 def test_a_cache_with_a_setting_of_its_own_is_thrown_away(
@@ -428,17 +432,9 @@ def test_a_repository_that_a_clone_names_is_not_contacted_before_somebody_agreed
 def test_two_processes_add_from_one_repository_at_once(
     server: GitServer, person: Person, repository: Repository
 ) -> None:
-    words = ["-c", "from rye.cli.start import main; main()", "add", f"git+{server.url('prompts')}#v1"]
-    environment = {**person.environment, "PYTHONPATH": os.getcwd()}
-    running = [
-        subprocess.Popen(
-            [os.sys.executable, *words, item, "--as", "team", "-y"],  # type: ignore[attr-defined]
-            cwd=person.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )
-        for item in ("pdf", "docx")
-    ]  # fmt: skip
-    said = [one.communicate(timeout=60)[0].decode() for one in running]
-    assert [one.returncode for one in running] == [0, 0], said
+    address = f"git+{server.url('prompts')}#v1"
+    done = at_once(*((person, ("add", address, item, "--as", "team", "-y")) for item in ("pdf", "docx")))
+    assert [one.code for one in done] == [0, 0], done
     assert [row.id for row in parse_lock(person.path("rye.lock").read_text()).items] == ["team/docx", "team/pdf"]
     person.ok("ci")
 
