@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rye.items.directive.template import new_directive
 from rye.items.kinds import KINDS
 from tests.items.finished import finished
 from tests.scenes.person import Person
@@ -184,7 +185,6 @@ def test_directory_option_works_before_and_after_the_command(rye: Person) -> Non
 # Hostile files: each gives a clear error, within a second and 200 MB.
 
 BIDI = "\u202e"
-HOSTILE: dict[str, bytes] = {}
 HARMLESS = {"10,000 fences", "200,000 angle brackets"}
 """Large and odd but valid directives, which only have to be fast."""
 
@@ -218,20 +218,20 @@ def hostile(good: str) -> dict[str, bytes]:
     return {name: text.encode() for name, text in cases.items()} | {"no UTF-8": good.encode() + b"\xff"}
 
 
-def hostile_names() -> list[str]:
-    from rye.items.directive.template import new_directive
-
-    HOSTILE.update(hostile(new_directive("deploy", "workflows")))
-    return list(HOSTILE)
-
-
-@pytest.mark.parametrize("name", hostile_names())
-def test_hostile_file(rye: Person, name: str) -> None:
-    rye.path(DIRECTIVE).write_bytes(HOSTILE[name])
-    result = rye.spawn("validate", DIRECTIVE, "--json", memory=200 * 1024 * 1024, timeout=30)
-    (entry,) = result.json["results"]
-    assert (result.code, entry["ok"]) == ((0, True) if name in HARMLESS else (1, False))
-    assert entry["ok"] or any(d["severity"] == "error" and d["message"] for d in entry["diagnostics"])
+def test_hostile_files(rye: Person) -> None:
+    """All in one program, which has no more time and memory for all of them than for one."""
+    names = {}
+    for number, name in enumerate(hostile(new_directive("deploy", "workflows"))):
+        path = f".ai/directives/workflows/deploy{number}.md"
+        rye.write(path, hostile(new_directive(f"deploy{number}", "workflows"))[name])
+        names[path] = name
+    result = rye.spawn("validate", *names, "--json", memory=200 * 1024 * 1024, timeout=30)
+    found = {entry["path"]: entry for entry in result.json["results"]}
+    assert (result.code, set(found)) == (1, set(names))
+    for path, name in names.items():
+        entry = found[path]
+        assert entry["ok"] == (name in HARMLESS), name
+        assert entry["ok"] or any(d["severity"] == "error" and d["message"] for d in entry["diagnostics"]), name
 
 
 MANY = 80_000
@@ -246,13 +246,15 @@ OTHER_KINDS = {
 }
 
 
-@pytest.mark.parametrize("path", OTHER_KINDS)
-def test_hostile_files_of_other_kinds(rye: Person, path: str) -> None:
-    kind = next(name for name in FOLDERS if f"/{FOLDERS[name]}/" in path)
-    item = rye.new(kind, "some/thing" if "/some/" in path else "thing")
-    item.write_text(item.read_text() + OTHER_KINDS[path])
-    result = rye.spawn("validate", path, "--json", memory=200 * 1024 * 1024, timeout=30)
-    assert result.json["results"][0]["kind"] == kind
+def test_hostile_files_of_other_kinds(rye: Person) -> None:
+    kinds = {}
+    for path, text in OTHER_KINDS.items():
+        kind = next(name for name in FOLDERS if f"/{FOLDERS[name]}/" in path)
+        item = rye.new(kind, "some/thing" if "/some/" in path else "thing")
+        item.write_text(item.read_text() + text)
+        kinds[path] = kind
+    result = rye.spawn("validate", *kinds, "--json", memory=200 * 1024 * 1024, timeout=30)
+    assert {entry["path"]: entry["kind"] for entry in result.json["results"]} == kinds
     assert result.code in (0, 1)
 
 

@@ -36,20 +36,17 @@ def test_one_room_imports_it_and_one_command_imports_that() -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("mcp", "config", "claude"),
-        ("mcp", "token", "--as", "acme/work/ship", "--ttl", "1h"),
-        ("run", "acme/work/ship"),
-        ("runs", "list"),
-        ("deploy", "--dry-run", "--target", "claude"),
-    ],
-)
-def test_no_other_command_does(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_no_other_command_does(tmp_path: Path) -> None:
     rye = Person(tmp_path)
     rye.ok("init", "--namespace", "acme")
     rye.ok("keys", "generate")
     rye.write(".ai/directives/work/ship.md", directive("work/ship"))
     rye.ok("sign", ".ai/directives/work/ship.md")
-    assert imported(rye, *words).isdisjoint(SDK)
+    for words in (
+        ("mcp", "config", "claude"),
+        ("mcp", "token", "--as", "acme/work/ship", "--ttl", "1h"),
+        ("run", "acme/work/ship"),
+        ("runs", "list"),
+        ("deploy", "--dry-run", "--target", "claude"),
+    ):
+        assert imported(rye, *words).isdisjoint(SDK), words

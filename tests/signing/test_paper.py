@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rye.errors import RyeError
 from rye.signing.keys import PrivateKey
 from rye.signing.paper import key_of, page, words_of
+from rye.signing.private_text import seal
 from rye.text import qr
 from tests.scenes.person import Person
 
@@ -68,7 +69,8 @@ def test_other_words_are_refused(words: tuple[str, ...]) -> None:
     assert raised.value.hint
 
 
-def test_a_key_goes_to_paper_and_comes_back_on_another_machine(tmp_path: Path) -> None:
+def test_a_key_goes_to_paper_and_comes_back_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})  # test_keys.py covers the cost
     rye, other = Person(tmp_path / "one"), Person(tmp_path / "two")
     made = rye.ok("keys", "generate", "--passphrase", "--json", env={"RYE_PASSPHRASE": "long enough"}).json
     rye.fails("keys", "export", "--paper", code="passphrase-needed")
