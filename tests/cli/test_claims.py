@@ -13,6 +13,7 @@ import pytest
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
 from tests.scenes.approvals import but, changed
 from tests.scenes.directive_text import SHELL
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -156,13 +157,16 @@ class TestVerifiedHere:
 
     @pytest.mark.parametrize(
         ("what", "words"),
-        [
-            ("size", {"size": 1}),
-            ("log position", {"log": 3}),
-            ("keyset", {"keyset": 2}),
-            ("signer", {"signer": "SHA256:" + "A" * 43}),
-            ("version", {"version": "1.0.1"}),
-        ],
+        rest_thorough(
+            3,
+            [
+                ("size", {"size": 1}),
+                ("log position", {"log": 3}),
+                ("keyset", {"keyset": 2}),
+                ("signer", {"signer": "SHA256:" + "A" * 43}),
+                ("version", {"version": "1.0.1"}),
+            ],
+        ),
     )
     def test_a_row_that_is_not_its_release_s(
         self, registry: Registry, team: Person, what: str, words: dict[str, object]

@@ -16,6 +16,7 @@ from rye.cli.completing.answer import stored_table
 from rye.cli.examples import EXAMPLES
 from rye.cli.main import COMMANDS, DAILY, program
 from rye.workspace.help_search import MOST
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 ROOT = Path(__file__).parents[2]
@@ -133,19 +134,22 @@ def test_help_without_words_is_the_first_page(rye: Person) -> None:
 
 @pytest.mark.parametrize(
     ("words", "first", "among"),
-    [
-        ("instal", "rye help install", "docs/reference/projects.md"),
-        ("lost key", "rye help namespace recover", "rye explain no-key"),
-        ("passphrase", "rye help keys passphrase", "rye explain wrong-passphrase"),
-        ("pin a registry", "rye help registry list", "rye explain not-pinned"),
-        ("uninstall", "rye help remove", "rye help remove"),
-        ("lock more", "rye help lock", "docs/reference/lock.md"),
-        ("namespace kyes", "rye help namespace", "rye help namespace keys"),
-        ("older-than", "rye help cache prune", "rye help cache prune"),
-        ("offline", "rye help log check-proof", "rye help options"),
-        ("github actions", "rye help permissions check", "docs/how-to/ci.md"),
-        ("signature differs", "rye help trust", "rye explain signature-differs"),
-    ],
+    rest_thorough(
+        4,
+        [
+            ("instal", "rye help install", "docs/reference/projects.md"),
+            ("lost key", "rye help namespace recover", "rye explain no-key"),
+            ("passphrase", "rye help keys passphrase", "rye explain wrong-passphrase"),
+            ("pin a registry", "rye help registry list", "rye explain not-pinned"),
+            ("uninstall", "rye help remove", "rye help remove"),
+            ("lock more", "rye help lock", "docs/reference/lock.md"),
+            ("namespace kyes", "rye help namespace", "rye help namespace keys"),
+            ("older-than", "rye help cache prune", "rye help cache prune"),
+            ("offline", "rye help log check-proof", "rye help options"),
+            ("github actions", "rye help permissions check", "docs/how-to/ci.md"),
+            ("signature differs", "rye help trust", "rye explain signature-differs"),
+        ],
+    ),
 )
 def test_words_that_are_no_command_are_searched_for(rye: Person, words: str, first: str, among: str) -> None:
     answered = rye.ok("help", *words.split(), "--json").json

@@ -26,6 +26,7 @@ from rye.runtime.opening import open_session
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.runtime.session import Session as RunSession
 from rye.storage import home as homes
+from tests.scenes.effort import rest_thorough
 from tests.scenes.item_texts import FORMULA
 from tests.scenes.person import Person, Result
 from tests.scenes.registry import Registry
@@ -374,7 +375,7 @@ class TestOnlyTightens:
 class TestMemory:
     """What answers before anything is checked, in processes of their own."""
 
-    @pytest.mark.parametrize("managed", [False, True])
+    @pytest.mark.parametrize("managed", rest_thorough(1, [False, True]))
     def test_who_joins_after_an_install_that_had_nothing_to_do_is_refused(
         self, user: Person, organization: Organization, tmp_path: Path, managed: bool
     ) -> None:
@@ -399,7 +400,7 @@ class TestMemory:
         deadline = time.monotonic() + 30
         while "asked and remembered" not in (again := played("install")).stderr and time.monotonic() < deadline:
             assert again.code == 0, again
-            time.sleep(0.5)
+            time.sleep(0.1)
         assert (again.code, "asked and remembered" in again.stderr) == (0, True), again
         organization.publish('namespaces = ["other"]')
         if managed:

@@ -15,6 +15,7 @@ import pytest
 
 from rye.runtime.sandbox.tool_run import SandboxUnavailable
 from rye.runtime.sandboxed_tools import backend
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs/how-to/tools.md").read_text("utf-8")
@@ -134,7 +135,7 @@ def test_words_that_do_not_fit_are_usage_errors(person: Person, words: tuple[str
     assert person.run("run", *words).code == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", rest_thorough(1, [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]))
 def test_what_a_tool_left_is_swept_when_rye_is_asked_to_end(number: signal.Signals, person: Person) -> None:
     """A tool that makes files which programs obey and then waits for Rye to be ended."""
     person.write(".ai/tools/text/stays.py", STAYS)

@@ -20,6 +20,7 @@ from registry_server.accounts.scopes import SCOPES
 from registry_server.accounts.times import after, now_text
 from registry_server.storage import database
 from rye.registry.protocol import wire
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, run
@@ -91,8 +92,16 @@ def registry_on(url: str, data: Path) -> LocalRegistry:
     return LocalRegistry(data, "heartbeat_check_seconds = 3600\n", make=False)
 
 
-@pytest.mark.parametrize("asks", [True, False], ids=["with", "without"])
-@pytest.mark.parametrize("what", ["token", "account", "account sync"])
+@pytest.mark.parametrize(
+    ("what", "asks"),
+    rest_thorough(
+        4,
+        [
+            *(("token", True), ("account", True), ("account sync", True)),
+            *(("token", False), ("account", False), ("account sync", False)),  # the controls
+        ],
+    ),
+)
 def test_what_was_taken_away_stays_so_after_a_crash_of_a_database_that_does_not_wait_for_its_disk(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, asks: bool
 ) -> None:

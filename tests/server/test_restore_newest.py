@@ -29,6 +29,7 @@ from rye.errors import RyeError
 from rye.registry.protocol import notes, tiles, wire
 from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.tiles import Tile
+from tests.scenes.effort import rest_thorough
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN, run
 from tests.server.fake_bucket import Asked, FakeBucket, serving
@@ -155,7 +156,7 @@ def test_the_newer_of_the_two_is_restored_and_served(scene: Scene, older: str) -
 
 
 @pytest.mark.parametrize("scene", ["folder"], indirect=True)
-@pytest.mark.parametrize("size", [256, 257, 258, 512])
+@pytest.mark.parametrize("size", rest_thorough(2, [257, 256, 258, 512]))
 def test_at_the_ends_of_tiles_as_well(scene: Scene, size: int) -> None:
     """The head that belonged to a checkpoint has a proof from the tiles."""
     before = scene.shown("head").size

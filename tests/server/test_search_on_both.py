@@ -24,6 +24,7 @@ from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import MORE
 from rye.text.ranking.body_words import body_words
 from rye.text.ranking.scoring import of_kind
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.processes
 
@@ -38,7 +39,9 @@ STORED = tuple(text for text in TEXTS if "\0" not in text and "\ud800" not in te
 """No release contains the others."""
 
 
-@pytest.mark.parametrize(("seed", "blocks", "most"), [(1, (4, 16), 3), (2, (2, 8), 10), (3, (8, 32), 1000)])
+@pytest.mark.parametrize(
+    ("seed", "blocks", "most"), rest_thorough(1, [(1, (4, 16), 3), (2, (2, 8), 10), (3, (8, 32), 1000)])
+)
 def test_both_databases_give_the_same_answers(
     empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, blocks: tuple[int, int], most: int
 ) -> None:

@@ -10,6 +10,7 @@ from rye.items.agent import reader
 from rye.items.agent.model import Agent
 from rye.items.reading import ReadOptions, Source
 from rye.project.lock import parse_lock
+from tests.scenes.effort import rest_thorough
 from tests.scenes.item_texts import agent
 from tests.scenes.person import Person
 from tests.sources.git_server import GitServer
@@ -174,14 +175,17 @@ def test_one_agent_for_several_programs_is_taken_once(server: GitServer, person:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [
-        ("---\nname: x\n---\nText.\n", "it has no description"),
-        ("---\ndescription: x\n---\n", "it has no text"),
-        ("Only text.\n", "frontmatter"),
-        ("---\ndescription: x\n  y: [\n---\nText.\n", "not valid YAML"),
-        ("---\ndescription: x\ntools: {a: b}\n---\nText.\n", "its tools are neither names nor a list of names"),
-        ("---\ndescription: x\n---\nHid\u202eden.\n", ""),
-    ],
+    rest_thorough(
+        3,
+        [
+            ("---\nname: x\n---\nText.\n", "it has no description"),
+            ("---\ndescription: x\n---\n", "it has no text"),
+            ("Only text.\n", "frontmatter"),
+            ("---\ndescription: x\n  y: [\n---\nText.\n", "not valid YAML"),
+            ("---\ndescription: x\ntools: {a: b}\n---\nText.\n", "its tools are neither names nor a list of names"),
+            ("---\ndescription: x\n---\nHid\u202eden.\n", ""),
+        ],
+    ),
 )
 def test_what_is_no_agent_is_left_out_with_the_reason(server: GitServer, person: Person, text: str, why: str) -> None:
     said = add(server, person, {"a/SKILL.md": FILES["skills/pdf/SKILL.md"], ".claude/agents/x.md": text})

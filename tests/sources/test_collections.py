@@ -16,6 +16,7 @@ from rye.items.identity import nearest_segment
 from rye.limits import CONTENT
 from rye.project.lock import parse_lock
 from rye.sources import git_program
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.sources.git_server import GitServer
 from tests.sources.texts import skill
@@ -265,7 +266,7 @@ BROKEN: dict[str, tuple[Files, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("what", rest_thorough(3, BROKEN))
 def test_what_cannot_be_used_takes_no_name_from_what_can(server: GitServer, person: Person, what: str) -> None:
     """Attack or accident: a broken item lies where it would count first."""
     files, identity, place = BROKEN[what]

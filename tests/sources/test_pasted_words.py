@@ -8,6 +8,7 @@ from rye.errors import UsageError
 from rye.importing import git_words
 from rye.workspace.installing.pasted_words import Pasted, is_pasted, read_pasted
 from rye.workspace.installing.source_words import is_source_word, read_source
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.sources.git_server import GitServer
@@ -130,18 +131,21 @@ class TestAdding:
 
     @pytest.mark.parametrize(
         ("words", "names"),
-        [
-            (("team/kit", "--all"), ["team/docx", "team/pdf", "team/x"]),
-            (("team/kit@pdf",), ["team/pdf"]),
-            (("team/kit/docx",), ["team/docx"]),
-            (("team/kit/more/x",), ["team/x"]),
-            (("npx skills add team/kit --skill pdf docx",), ["team/docx", "team/pdf"]),
-            (("npx", "skills", "add", "team/kit", "--skill", "pdf"), ["team/pdf"]),
-            (("team/kit", "--skill", "pdf"), ["team/pdf"]),
-            (("BASE/team/kit/tree/feature/one/skills/pdf",), ["team/pdf"]),
-            (("BASE/team/kit/blob/feature/one/skills/docx/SKILL.md",), ["team/docx"]),
-            (("BASE/team/kit.git", "pdf"), ["team/pdf"]),
-        ],
+        rest_thorough(
+            3,
+            [
+                (("team/kit", "--all"), ["team/docx", "team/pdf", "team/x"]),
+                (("npx skills add team/kit --skill pdf docx",), ["team/docx", "team/pdf"]),
+                (("BASE/team/kit/tree/feature/one/skills/pdf",), ["team/pdf"]),
+                (("team/kit@pdf",), ["team/pdf"]),
+                (("team/kit/docx",), ["team/docx"]),
+                (("team/kit/more/x",), ["team/x"]),
+                (("npx", "skills", "add", "team/kit", "--skill", "pdf"), ["team/pdf"]),
+                (("team/kit", "--skill", "pdf"), ["team/pdf"]),
+                (("BASE/team/kit/blob/feature/one/skills/docx/SKILL.md",), ["team/docx"]),
+                (("BASE/team/kit.git", "pdf"), ["team/pdf"]),
+            ],
+        ),
     )
     def test_it_is_installed_and_said(
         self, forge: GitServer, person: Person, words: tuple[str, ...], names: list[str]

@@ -24,6 +24,7 @@ from rye.workspace.context import LibraryContext
 from tests.mcp.sessions import INPUTS, own_directive, own_tool, project_with_key, runs_of, verdict_of
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, serving
 from tests.scenes.directive_text import directive
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -206,7 +207,11 @@ def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Person) 
     assert verdicts == ["ok", "ok"]
 
 
-def test_a_child_takes_no_module_from_the_project(made: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "path",
+    rest_thorough(3, [".", "{link}", f":{os.pathsep}", "", "lib", "./lib/..", "{folder}", "{folder}/lib"]),
+)
+def test_a_child_takes_no_module_from_the_project(made: Person, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Otherwise anyone who can commit could run code in the process that holds the keys for models."""
     taken = made.home / "taken"
     module = made.write("msgspec.py", f"open({str(taken)!r}, 'w').close()\n")
@@ -214,12 +219,12 @@ def test_a_child_takes_no_module_from_the_project(made: Person, monkeypatch: pyt
     link = made.home / "link"
     link.symlink_to(made.folder)
     monkeypatch.chdir(made.folder)
+    script = by_prompt([calls(SUB), returns(result="parent")], [returns(result="child")])
     try:
-        for path in (".", "", f":{os.pathsep}", "lib", "./lib/..", str(made.folder), str(inner.parent), str(link)):
-            script = by_prompt([calls(SUB), returns(result="parent")], [returns(result="child")])
-            found = run(made, script, "acme/work/ship", env={"PYTHONPATH": path})
-            assert (found["status"], taken.exists()) == ("ok", False), path
-            assert script.results == [{"outputs": {"result": "child"}}]
+        environment = {"PYTHONPATH": path.format(link=link, folder=made.folder)}
+        found = run(made, script, "acme/work/ship", env=environment)
+        assert (found["status"], taken.exists()) == ("ok", False)
+        assert script.results == [{"outputs": {"result": "child"}}]
     finally:
         for made_here in (module, inner, link):
             made_here.unlink()
