@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_START = "from rye.cli.start import main; main()"
+from tests.scenes.nursery import RYE, can_fork, fork_piped
+
 SECONDS = 60.0
 
 
@@ -26,16 +27,25 @@ class Client:
         env: Mapping[str, str] | None = None,
         encodings: list[str] | None = None,
         capabilities: Mapping[str, Any] | None = None,
+        *,
+        starts: bool = False,
     ) -> None:
-        environment = {"HOME": str(folder), "PATH": os.environ["PATH"], **(env or {})}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, "lsp", "--stdio"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=environment,
-        )
+        """``starts``: Python itself, as an editor does it; the others are forked."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "PYTHONPATH") if name in os.environ}
+        environment = {**kept, "HOME": str(folder), **(env or {})}
+        words = ["lsp", "--stdio"]
+        self.process: subprocess.Popen[bytes]
+        if starts or not can_fork(environment):
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", RYE, *words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=environment,
+            )
+        else:
+            self.process = fork_piped(words, environment, folder)
         self.number = 0
         self.versions: dict[str, int] = {}
         self.answers: queue.Queue[dict[str, Any]] = queue.Queue()

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[Client]:
-    started = Client(folder)
+    started = Client(folder, starts=True)
     yield started
     assert started.close() == 0
     assert b"Traceback" not in started.stderr, started.stderr
@@ -540,28 +540,23 @@ def test_an_item_is_renamed_from_its_own_name(shop: Person) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "new", "said"),
-    [
-        (
-            "other/fs/get",
-            "acme/fs/get",
-            "tool:other/fs/get (installed) is not an item of this project, so it keeps its id.",
-        ),
-        ("acme/fs/nothing", "acme/fs/get", "There is no item 'acme/fs/nothing' in the project"),
-        ("acme/fs/count", "../../x", "'../../x' is not a valid id."),
-        ("acme/fs/count", "acme/fs/sum", ".ai/tools/fs/sum.py already exists, so nothing was renamed."),
-        ("words", "acme/fs/get", "There is no id here."),
-    ],
-)
-def test_what_cannot_be_renamed_is_refused_with_the_reason(shop: Person, text: str, new: str, said: str) -> None:
+def test_what_cannot_be_renamed_is_refused_with_the_reason(shop: Person) -> None:
     shop.write(".ai/packages/other/tools/fs/get.py", "x = 1\n")
     own_tool(shop, "fs/sum")
     path = shop.path(".ai/knowledge/notes/use.md")
+    text = "# Use\n\nother/fs/get\nacme/fs/nothing\nacme/fs/count\nwords\n"
+    keeps = "tool:other/fs/get (installed) is not an item of this project, so it keeps its id."
     client = Client(shop.folder, capabilities=MOVES)
     try:
-        client.open(path, f"# Use\n\n{text}\n")
-        assert said in client.refused("textDocument/rename", asked(path, f"# Use\n\n{text}\n", text, newName=new))
+        client.open(path, text)
+        for named, new, said in (
+            ("other/fs/get", "acme/fs/get", keeps),
+            ("acme/fs/nothing", "acme/fs/get", "There is no item 'acme/fs/nothing' in the project"),
+            ("acme/fs/count", "../../x", "'../../x' is not a valid id."),
+            ("acme/fs/count", "acme/fs/sum", ".ai/tools/fs/sum.py already exists, so nothing was renamed."),
+            ("words", "acme/fs/get", "There is no id here."),
+        ):
+            assert said in client.refused("textDocument/rename", asked(path, text, named, newName=new))
     finally:
         client.kill()
 

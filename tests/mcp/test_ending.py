@@ -191,9 +191,9 @@ def test_the_next_command_sweeps_after_a_killed_server_and_refuses_a_damaged_jou
         assert "renamed" not in running.stderr
         piped.process.kill()
         piped.process.wait(10)
-    time.sleep(1)
+    [journal] = journals(shop)
+    until_over(journal)
     assert not is_alive(shop)
-    [journal] = Path(shop.environment["RYE_DATA_DIR"]).glob("calls/*")
     data = journal.read_bytes()
     journal.write_bytes(data[:-1])
     damaged = shop.run("deploy", "--check", "--json")

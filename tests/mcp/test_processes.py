@@ -14,10 +14,10 @@ import pytest
 
 from tests.mcp.sessions import Caller, own_directive, own_knowledge, play, project_with_key, runs_of
 from tests.scenes.effort import FUZZ
+from tests.scenes.nursery import RYE, can_fork, fork_piped
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
-_START = "from rye.cli.start import main; main()"
 STYLE = {"item_type": "knowledge", "item_id": "acme/notes/style"}
 
 
@@ -67,15 +67,21 @@ class Piped:
 
 
 @contextmanager
-def server(shop: Person, *arguments: str) -> Iterator[Piped]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _START, "mcp", "serve", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=shop.folder,
-        env=shop.environment,
-    )
+def server(shop: Person, *arguments: str, starts: bool = False) -> Iterator[Piped]:
+    """``starts``: Python itself, as an agent program does it; the others are forked."""
+    words = ["mcp", "serve", *arguments]
+    process: subprocess.Popen[bytes]
+    if starts or not can_fork(shop.environment):
+        process = subprocess.Popen(
+            [sys.executable, "-c", RYE, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=shop.folder,
+            env=shop.environment,
+        )
+    else:
+        process = fork_piped(words, shop.environment, shop.folder)
     try:
         yield Piped(process)
     finally:
@@ -84,7 +90,7 @@ def server(shop: Person, *arguments: str) -> Iterator[Piped]:
 
 
 def test_a_run_ends_with_its_client_and_says_at_its_start_what_it_enforces(shop: Person) -> None:
-    with server(shop, "--as", "acme/work/ship") as piped:
+    with server(shop, "--as", "acme/work/ship", starts=True) as piped:
         hello = piped.hello()["result"]
         assert hello["serverInfo"]["name"] == "rye"
         start = json.loads(hello["instructions"].split("\n")[-1])

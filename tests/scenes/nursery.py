@@ -50,7 +50,9 @@ _NEEDED = (
 )
 """The modules that a registry imports before it answers. They must not start a thread: a fork would not have it."""
 _RARE = ("rye.mcp.", "rye.lsp.", "rye.cli.demo.")
-"""Rooms of ``rye`` that a forked program imports itself."""
+"""Rooms of ``rye`` that few programs need."""
+_SERVERS = {"mcp serve": "rye.mcp.serving", "lsp --stdio": "rye.lsp.server"}
+"""Commands that need one of them, and take longest to start: what a nursery of their own imports as well."""
 
 
 _start = embedded.launch
@@ -105,6 +107,17 @@ class ForkedProcess(subprocess.Popen[bytes]):
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
         return code
 
+    def communicate(self, input: bytes | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Close its input, and take what it still says until it ends. ``input``, ``timeout``: not used."""
+        if self.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.stdin.close()
+        said = [
+            stream.read() if stream is not None and not stream.closed else b"" for stream in (self.stdout, self.stderr)
+        ]
+        self.wait()
+        return said[0], said[1]
+
     def send_signal(self, sig: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, sig)
@@ -140,6 +153,20 @@ def fork_rye(
     return _fork([sys.executable, "-c", RYE, *arguments], streams, environment, str(folder))
 
 
+def fork_piped(arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> ForkedProcess:
+    """The same with a pipe for each of its streams."""
+    (given, to), (from_out, out), (from_err, err) = (os.pipe() for _ in range(3))
+    process = fork_rye(arguments, (given, out, err), environment, folder)
+    for descriptor in (given, out, err):
+        os.close(descriptor)
+    process.stdin, process.stdout, process.stderr = (
+        os.fdopen(to, "wb"),
+        os.fdopen(from_out, "rb"),
+        os.fdopen(from_err, "rb"),
+    )
+    return process
+
+
 _asking = threading.Lock()
 
 
@@ -151,7 +178,8 @@ def _fork(
     request = {"words": list(words), "environment": dict(environment), "folder": folder}
     descriptors = [each if isinstance(each, int) else each.fileno() for each in streams]
     with _asking:
-        nursery = _nursery(frozenset(_for_python(environment).items()))
+        needs = next((each for command, each in _SERVERS.items() if command in " ".join(words)), "")
+        nursery = _nursery(frozenset(_for_python(environment).items()), needs)
         socket.send_fds(nursery, [json.dumps(request).encode()], [*descriptors, telling])
         pid = int(nursery.recv(32))
     os.close(telling)
@@ -159,13 +187,13 @@ def _fork(
 
 
 @cache
-def _nursery(given: frozenset[tuple[str, str]]) -> socket.socket:
-    """The nursery of the programs for which Python reads these variables."""
+def _nursery(given: frozenset[tuple[str, str]], needs: str) -> socket.socket:
+    """The nursery of the programs for which Python reads these variables, and which need this module."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
     environment = {name: value for name, value in os.environ.items() if name not in _FOR_PYTHON} | dict(given)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.scenes.nursery", str(theirs.fileno())],
+        [sys.executable, "-m", "tests.scenes.nursery", str(theirs.fileno()), *([needs] if needs else [])],
         pass_fds=[theirs.fileno()],
         env=environment,
     )
@@ -272,5 +300,8 @@ def _import_all() -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _import_all()
+    for each in sys.argv[2:]:
+        with contextlib.suppress(ImportError):
+            import_module(each)
     gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))
