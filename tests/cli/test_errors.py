@@ -12,6 +12,7 @@ import pytest
 
 from rye.cli.main import COMMANDS
 from tests.cli.screens.taking import take
+from tests.scenes.effort import rest_thorough
 from tests.scenes.nursery import RYE
 from tests.scenes.person import Person
 
@@ -143,8 +144,32 @@ def test_the_real_program_answers_alike(rye: Person) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("words", ["--version", "install -q", "list --json", "nowhere --json"])
-@pytest.mark.parametrize("stdout", [">/dev/full", ">&-", "| true"])
+@pytest.mark.parametrize(
+    ("stdout", "words"),
+    rest_thorough(
+        4,
+        [
+            *(
+                (">/dev/full", "install -q"),
+                (">&-", "list --json"),
+                ("| true", "--version"),
+                (">/dev/full", "nowhere --json"),
+            ),
+            *(
+                (">/dev/full", "list --json"),
+                (">&-", "install -q"),
+                ("| true", "install -q"),
+                (">&-", "nowhere --json"),
+            ),
+            *(
+                (">/dev/full", "--version"),
+                (">&-", "--version"),
+                ("| true", "list --json"),
+                ("| true", "nowhere --json"),
+            ),
+        ],
+    ),
+)
 def test_a_stdout_that_takes_nothing_is_no_crash(rye: Person, stdout: str, words: str) -> None:
     """A full disk, no stdout at all, or a reader that closed it. `install` runs again, when its answer is remembered."""
     rye.write("rye.toml", "")

@@ -37,6 +37,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import ClockStep, Snapshot, root_key_name
 from rye.registry.trust.head_times import CLOCK
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.person import Person
 from tests.scenes.publisher import Publisher, error_code
@@ -342,7 +343,7 @@ class TestAnswers:
 class TestSeveralServers:
     """Rule 2: PostgreSQL's clock, which is read in the message that opens the batch."""
 
-    @pytest.mark.parametrize("shift", [timedelta(minutes=11), *SHIFTS])
+    @pytest.mark.parametrize("shift", rest_thorough(2, [timedelta(minutes=11), *SHIFTS]))
     def test_the_one_whose_clock_is_off_takes_itself_out_and_the_other_goes_on(
         self, empty: str, tmp_path: Path, shift: timedelta
     ) -> None:

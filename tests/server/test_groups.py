@@ -22,6 +22,7 @@ from registry_server.accounts.times import after, now_text
 from registry_server.migrations import opening
 from registry_server.storage import database, schema
 from rye.errors import RyeError
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import init, run
 
@@ -360,7 +361,9 @@ class TestSignIn:
             (f"account:{gina.id}", {"joined": [], "left": ["ops"]}),
         ]
 
-    @pytest.mark.parametrize("claims", [{}, {"groups": "platform"}, {"groups": ["Platform"]}, {"roles": ["platform"]}])
+    @pytest.mark.parametrize(
+        "claims", rest_thorough(2, [{}, {"groups": ["Platform"]}, {"groups": "platform"}, {"roles": ["platform"]}])
+    )
     def test_a_sign_in_without_a_list_that_has_the_group_takes_the_rights_away(
         self, club: LocalRegistry, issuer: str, claims: dict[str, Any]
     ) -> None:
