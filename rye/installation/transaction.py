@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 else:
     json = lazy_module("json")  # only for a journal
 
-_PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/origins\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
-"""The paths that an installation and the update of a fork write. Those of a deploy:
+_EDITED = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/origins\.toml"
+_PLACE = rf"{_EDITED}|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
+"""The paths that an installation and the update of a fork write, of which people edit the first ones. Those of a deploy:
 :func:`rye.project.agent_programs.is_deploy_place`."""
 _OWN_ITEM = r"\.ai/(?:{})(?:/[^/\\\x00]+)+"
 """The paths of the project's own items, which the update of a fork merges into."""
@@ -373,7 +374,7 @@ class _JournalRow(Struct, frozen=True):
     made: tuple[str, ...] = ()
     """Folders above it that were created for it, without those in ``.ai``, which are removed once empty anyway."""
     sha256: str | None = None
-    """The hash of a deployed file that is written. People keep their own files in those places; no journal may remove them."""
+    """The hash of a file that is written where people keep files of their own; no journal may remove those."""
 
     def as_json(self) -> dict[str, object]:
         row: dict[str, object] = {"path": self.path, "existed": self.existed}
@@ -422,7 +423,8 @@ def _row_of(row: dict[str, object]) -> _JournalRow:
 
 def _is_also_others(path: str) -> bool:
     """Whether people keep files of their own at such a path."""
-    return is_deploy_place(path) or is_attributes_file(path) or _is_own_item(path)
+    edited = re.fullmatch(_EDITED, path) is not None
+    return edited or is_deploy_place(path) or is_attributes_file(path) or _is_own_item(path)
 
 
 def _is_own_item(path: str) -> bool:

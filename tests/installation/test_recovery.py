@@ -47,9 +47,16 @@ def tree(root: Path) -> dict[str, str]:
 
 
 def interrupted(
-    project: Project, rows: list[tuple[str, bool]], *, old: dict[int, str] | None = None, staged: tuple[int, ...] = ()
+    project: Project,
+    rows: list[tuple[str, bool]],
+    *,
+    old: dict[int, str] | None = None,
+    staged: tuple[int, ...] = (),
+    wrote: str | None = None,
 ) -> Path:
-    """The working folder as a crash would leave it, but written by hand, as anyone who shares a repository could."""
+    """The working folder as a crash would leave it, but written by hand, as anyone who shares a repository could. ``wrote``: what
+    the run wrote, where the journal says that."""
+    said = {} if wrote is None else {"sha256": hashlib.sha256(wrote.encode()).hexdigest()}
     work = project.ai / ".rye"
     (work / "old").mkdir(parents=True)
     (work / "stage").mkdir()
@@ -57,7 +64,7 @@ def interrupted(
         (work / "old" / str(number)).write_text(text)
     for number in staged:
         (work / "stage" / str(number)).write_text("staged")
-    (work / "journal").write_text(json.dumps([{"path": path, "existed": existed} for path, existed in rows]))
+    (work / "journal").write_text(json.dumps([{"path": path, "existed": existed, **said} for path, existed in rows]))
     return work
 
 
@@ -309,7 +316,7 @@ def test_undoing_puts_a_folder_back_where_nothing_stands(tmp_path: Path) -> None
 
 def test_a_journal_without_its_folders_undoes_what_it_can(tmp_path: Path) -> None:
     project = at(tmp_path, {"rye.lock": "new"})
-    work = interrupted(project, [("rye.lock", False)])
+    work = interrupted(project, [("rye.lock", False)], wrote="new")
     (work / "old").rmdir()
     (work / "stage").rmdir()
     undo(project)
@@ -340,7 +347,7 @@ def test_undoing_removes_the_folders_that_a_change_made_and_no_others(tmp_path: 
     interrupted(project, [(".ai/packages/a/b/c/new", False)])
     undo(project)
     assert tree(tmp_path) == {".ai/packages/keep/file": "x"}
-    interrupted(at(tmp_path, {"rye.lock": "new", ".ai/packages/keep/file": "x"}), [("rye.lock", False)])
+    interrupted(at(tmp_path, {"rye.lock": "new", ".ai/packages/keep/file": "x"}), [("rye.lock", False)], wrote="new")
     undo(project)
     assert tree(tmp_path) == {".ai/packages/keep/file": "x"}
     assert project.ai.is_dir()
@@ -561,7 +568,8 @@ def test_the_journal_is_on_disk_before_the_first_file_moves_and_gone_from_it_at_
     monkeypatch.setattr(os, "fsync", fsync)
     with exclusive(project, step=events.append) as writer:
         writer.apply([Change("rye.lock", b"new")])
-    length = len(json.dumps([{"path": "rye.lock", "existed": True}]))
+    digest = hashlib.sha256(b"new").hexdigest()
+    length = len(json.dumps([{"path": "rye.lock", "existed": True, "sha256": digest}]))
     assert events == [
         "stage 0", "journal", f"sync journal.new of {length} bytes", "begin", "sync the folder with a journal", "move away 0",
         "move in 0", "commit", "sync the folder without a journal", "clean",

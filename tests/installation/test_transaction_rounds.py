@@ -218,7 +218,7 @@ def test_the_journal_names_no_folders_for_removals_nor_within_rye_own(tmp_path: 
     assert json.loads((project.ai / ".rye/journal").read_text()) == [
         {"path": SKILL, "existed": True},
         {"path": ".ai/packages/a/b/c", "existed": False},
-        {"path": "sub/deep/rye.toml", "existed": False, "made": ["sub/deep"]},
+        {"path": "sub/deep/rye.toml", "existed": False, "sha256": digest("x"), "made": ["sub/deep"]},
     ]
     undo(project)
     assert tree(tmp_path) == {SKILL: "x", "rye.lock": "old", "sub/": ""}
@@ -280,13 +280,15 @@ def test_a_file_that_others_edit_as_well_keeps_its_mode(tmp_path: Path) -> None:
 
 # A hostile journal
 
+MINE = (SKILL, "AGENTS.md", "rye.toml", "rye.lock", "member/rye.toml", ".ai/origins.toml")
+"""What a user may have changed since the last commit."""
+
 
 def test_a_hostile_journal_removes_no_file_of_this_users_own(tmp_path: Path) -> None:
     """It cannot know the content, so it cannot name the hash."""
-    before = {SKILL: "mine", "AGENTS.md": "mine"}
-    for path in before:
+    for number, path in enumerate(MINE):
         for said in ({}, {"sha256": digest("theirs")}):
-            project = at(tmp_path / f"{len(said)}{path[1]}", before)
+            project = at(tmp_path / f"{len(said)}{number}", before := dict.fromkeys(MINE, "mine"))
             journal(project, {"path": path, "existed": False, **said})
             error = refused(project)
             assert error.code == "journal-damaged"
@@ -295,9 +297,8 @@ def test_a_hostile_journal_removes_no_file_of_this_users_own(tmp_path: Path) -> 
 
 
 def test_a_hostile_journal_replaces_no_file_of_this_users_own(tmp_path: Path) -> None:
-    before = {SKILL: "mine", "AGENTS.md": "mine"}
-    for path in before:
-        project = at(tmp_path / path[1], before)
+    for number, path in enumerate(MINE):
+        project = at(tmp_path / str(number), before := dict.fromkeys(MINE, "mine"))
         work = journal(project, {"path": path, "existed": True, "sha256": digest("theirs")}, old={0: "evil"})
         assert refused(project).code == "journal-damaged"
         assert tree(project.root) == before
