@@ -338,6 +338,7 @@ def recover(project: Project) -> bool:
         folder, _, name = row.path.rpartition("/")
         kept, staged = f"{work}/old/{number}", f"{work}/stage/{number}"
         moves_back = os.path.lexists(kept)
+        refuse_links(project.root, project.root / PurePosixPath(row.path))  # its own place included
         try:
             with real_folder(project.root, folder, make=moves_back) as (descriptor, prefix):
                 _undo(row, f"{prefix}{name}", descriptor, kept if moves_back else None, staged)

@@ -52,13 +52,15 @@ def require_agreed(
     *,
     customized: bool = True,
     manifest: Manifest | None = None,
+    agreed: Agreement | None = None,
 ) -> None:
     """Require that this user has agreed, or agrees now, to everything that an item comes with and to every customization of it,
     and that the policies allow it. An item that needs no consent passes.
 
     ``agree``: None: ask no one. ``customized``: whether the project's
-    customizations of the item are used. ``manifest``: the project's, if already read. Raises RyeError
-    ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock does not approve.
+    customizations of the item are used. ``manifest``, ``agreed``: the project's, and what this user agreed to in it, if already
+    read. Raises RyeError ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock
+    does not approve.
     """
     others = require_organizations_allow(context, found)
     installed = found.installed
@@ -73,12 +75,13 @@ def require_agreed(
     _require_allowed(context.home, others, project, manifest, found, changed)
     waiting: tuple[Ask, ...] = ()
     if installed is not None:
-        agreed = item_agreement(context, installed)
-        if agreed.unapproved:
-            raise unapproved(agreed.identity, agreed.unapproved)
-        waiting = agreed.waiting
+        lock = item_agreement(context, installed)
+        if lock.unapproved:
+            raise unapproved(lock.identity, lock.unapproved)
+        waiting = lock.waiting
     if customized and not trusts_lock(context):
-        waiting += item_changes(context.home, project, manifest, changed, asks_grants=installed is not None)
+        asks_grants = installed is not None
+        waiting += item_changes(context.home, project, manifest, changed, asks_grants=asks_grants, agreed=agreed)
     require_yes(context, waiting, agree)
     if waiting:
         remember_or_warn(context, project, waiting)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask, run_text
 from rye.errors import RyeError
 from rye.items.identity import Reference
@@ -239,14 +240,21 @@ def project_changes(
 
 
 def item_changes(
-    home: Home, project: Project, manifest: Manifest, item: CustomizedItem | None, *, asks_grants: bool
+    home: Home,
+    project: Project,
+    manifest: Manifest,
+    item: CustomizedItem | None,
+    *,
+    asks_grants: bool,
+    agreed: Agreement | None = None,
 ) -> tuple[Ask, ...]:
     """The same of one item that is about to be used, with the bytes that were read for it. ``item``: None: nothing changes it.
-    ``asks_grants``: whether grants are asked about, at the first acceptance."""
+    ``asks_grants``: whether grants are asked about, at the first acceptance. ``agreed``: what this user agreed to in the project,
+    if already read."""
     found = [item] if item is not None else []
     asks_grants = asks_grants and not accepted_before(home, project)
     grants = grant_approvals(manifest, publishers(home, project, manifest)) if asks_grants else ()
-    return _asks(home, project, manifest, found, None, grants)
+    return _asks(home, project, manifest, found, None, grants, agreed)
 
 
 def not_agreed(
@@ -268,8 +276,9 @@ def _asks(
     found: Sequence[CustomizedItem],
     signed: ReadSigned | None,
     grants: Iterable[Ask],
+    agreed: Agreement | None = None,
 ) -> tuple[Ask, ...]:
-    agreed = remembered(home, project)
+    agreed = agreed or remembered(home, project)
     asked: set[Ask] = set(agreed.missing(grants))
     for item in found:
         new = set(agreed.missing(one.approval for one in item.changes))
