@@ -48,6 +48,9 @@ def start(request: pytest.FixtureRequest, user: str, base: Path, begin: Begin) -
     def started(grant: str, commands: str) -> subprocess.Popen[str]:
         process = begin(user)
         ask(process, request.param, base / "project", [(grant, "", commands)], base / "data")
+        assert process.stdin is not None
+        process.stdin.close()  # it ends after this call
+        process.stdin = None
         return process
 
     return started
