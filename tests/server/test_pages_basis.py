@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from registry_server.accounts import registry_keys, roles
-from registry_server.pages import dependents, diff, examined, item, page_layout, registry_view
+from registry_server.pages import dependents, diff, examined, item, listings, page_layout, registry_view
+from registry_server.pages.limits import LISTS
 from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import Clock
@@ -61,6 +63,8 @@ class World:
         service = self.local.service
         patch.setattr(service.pages, "_clock", self.now)
         patch.setattr(service.sequencer, "clock", Clock(service.settings, self.now))
+        # on a busy machine, the first page would lack what there was no time to describe
+        patch.setattr(listings, "LISTS", replace(LISTS, describing_seconds=60.0))
         self.acme, self.other = self.local.owner("acme"), self.local.owner("other")
         self.count = 0
         self.extra: PrivateKey | None = None
