@@ -48,8 +48,9 @@ Of those of ``add``, three say what an item is in the words of every surface, on
 behind its name, three print the consent screen, five look for causes of facts that were not looked for before, and five
 spell out what a text puts together, and three join strings, look at assembled words and at both ends of a file; three more look
 up what a text asks another file for, read calls that install, and know which words can be a source, and four name harms that no
-other fact names. Three find the items of a source, where one did everything. Two ask for a head and read its names, and one says what rye.lock moved since this user installed last. Every
-command looks for policies of organizations that were joined and for registries that are read through others; the words of
+other fact names. Three find the items of a source, where one did everything. Two ask for a head and read its names, and one
+says what rye.lock moved since this user installed last. Every command looks for policies of organizations that were joined and
+for registries that are read through others; the words of
 ``[policy]`` have a module of their own, because owners of registries write them as well."""
 SKILL = """---
 name: words
