@@ -277,7 +277,7 @@ class SourceLimits(Struct, frozen=True, kw_only=True):
     fetch_seconds: float = 180.0
     """One run of git that talks to a server."""
     read_seconds: float = 60.0
-    """One run of git that reads the cache, from the first object to the last."""
+    """What one run of git may take for the objects of the cache that it is asked for at once."""
     memory_bytes: int = 2048 * MIB
     """Address space of one git process, if the system can limit it."""
     refs: int = 100_000

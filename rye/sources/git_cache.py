@@ -245,23 +245,28 @@ class Objects:
     def _asked(self, option: str) -> Iterator[subprocess.Popen[bytes]]:
         """A git that is asked for objects. Where something fails, or not every answer is read, it is asked no more."""
         if self._together is None:
-            with self._started(option) as process:
+            with self._started(option) as process, _in_time(process):
                 yield process
             return
         is_here = option in self._waiting
         process = self._waiting.pop(option) if is_here else self._together.enter_context(self._started(option))
-        yield process
+        with _in_time(process):
+            yield process
         self._waiting[option] = process
 
-    @contextlib.contextmanager
-    def _started(self, option: str) -> Iterator[subprocess.Popen[bytes]]:
+    def _started(self, option: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
         words = [f"--git-dir={self._place}", "cat-file", option]
-        with git_program.started(words, self._env, None, stdin=True) as process:
-            deadline = git_program.Deadline(process, SOURCES.read_seconds)
-            try:
-                yield process
-            finally:
-                deadline.cancel()
+        return git_program.started(words, self._env, None, stdin=True)
+
+
+@contextlib.contextmanager
+def _in_time(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Give a git a limited time for the objects that it is asked for in the block."""
+    deadline = git_program.Deadline(process, SOURCES.read_seconds)
+    try:
+        yield
+    finally:
+        deadline.cancel()
 
 
 def _write(process: subprocess.Popen[bytes], names: Sequence[str]) -> None:
