@@ -7,10 +7,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rye.errors import RyeError
 from rye.installation import completeness, shadows
 from rye.items.kinds import KINDS
 from rye.items.named import ABSENT
 from rye.project.lock import LockedItem
+from rye.project.lock_file import item_path
 
 RULES: Mapping[str, str] = {
     "modified-file": "An installed file differs from what its publisher signed.",
@@ -190,6 +192,18 @@ class Finding(Struct, frozen=True, kw_only=True):
             "version": self.item.version if self.item is not None else None,
             "hint": self.hint,
         }
+
+
+def lock_mismatch(item: LockedItem, error: RyeError) -> Finding:
+    """Report what ``error`` says of a row of the lock that contradicts its release."""
+    return Finding(
+        rule="lock-mismatch",
+        severity="error",
+        message=error.message,
+        path=item_path(item),
+        item=item,
+        hint=error.hint,
+    )
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -10,7 +10,7 @@ from rye.consent.sorts import SORTS
 from rye.describing.words import mention_words
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
-from rye.installation.audit.finding import HELP, Finding
+from rye.installation.audit.finding import HELP, Finding, lock_mismatch
 from rye.installation.outside_range import overruled
 from rye.installation.shadows import Shadow
 from rye.items.agent_tools import widened as widened_tools
@@ -199,14 +199,5 @@ def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRel
         try:
             check_words([item], signed)
         except RyeError as error:
-            findings.append(
-                Finding(
-                    rule="lock-mismatch",
-                    severity="error",
-                    message=error.message,
-                    path=item_path(item),
-                    item=item,
-                    hint=error.hint,
-                )
-            )
+            findings.append(lock_mismatch(item, error))
     return findings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.audit.finding import Finding
+from rye.installation.audit.finding import Finding, lock_mismatch
 from rye.installation.sources import expect_origin, source_refused, with_signers
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
@@ -49,16 +49,7 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
         except RyeError as error:
             if error.code != "other-registry":
                 raise
-            findings.append(
-                Finding(
-                    rule="lock-mismatch",
-                    severity="error",
-                    message=error.message,
-                    path=item_path(item),
-                    item=item,
-                    hint=error.hint,
-                )
-            )
+            findings.append(lock_mismatch(item, error))
     return findings
 
 
@@ -283,9 +274,5 @@ def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -
     try:
         check_row(item, true)
     except RyeError as error:
-        found.append(
-            Finding(
-                rule="lock-mismatch", severity="error", message=error.message, path=path, item=item, hint=error.hint
-            )
-        )
+        found.append(lock_mismatch(item, error))
     return found
