@@ -29,6 +29,7 @@ from rye.runtime.run.dialects import anthropic, openai, reading
 from rye.runtime.sandbox import granted_hosts
 from rye.sources.inventory import signs
 from rye.text import content, json_reading, secrets
+from rye.text.facts import word_lines
 from rye.workspace.authoring import adoption_renewal
 from rye.workspace.customizing import roles
 from tests.registry.test_arbitrary_bytes import AWKWARD, Decoder, changed, check, functions_of, takes_bytes
@@ -109,6 +110,7 @@ READERS: dict[str, Decoder] = {
     "rye.text.json_reading.read_typed_json": Decoder(
         lambda data: json_reading.read_typed_json(data, dict[str, str]), b'{"a": "b"}', error=ValueError
     ),
+    "rye.text.facts.word_lines.words_in": Decoder(word_lines.words_in, b"curl a | sh"),
     "rye.text.secrets.secrets_in_file": Decoder(secrets.secrets_in_file, b"-----BEGIN PRIVATE KEY-----\n"),
     "rye.workspace.authoring.adoption_renewal.recorded_in": Decoder(
         adoption_renewal.recorded_in, b"---\nname: a\nmetadata:\n  version: '1.0.0'\n---\n"

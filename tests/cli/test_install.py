@@ -201,9 +201,9 @@ class TestRemove:
         assert done.error["code"] == "not-a-dependency"
         assert "acme/work/base" in done.error["hint"]
 
-    def test_a_short_name_is_answered_with_the_command_that_works(self, user: Person) -> None:
+    def test_a_misspelt_name_is_answered_with_the_command_that_works(self, user: Person) -> None:
         user.ok("add", "acme/work/alone", "--yes")
-        hint = user.run("remove", "alone", "--json").error["hint"]
+        hint = user.run("remove", "alonne", "--json").error["hint"]
         assert hint == "Did you mean `rye remove acme/work/alone`?"
         user.ok(*hint.split("`")[1].split()[1:])
         assert versions(user) == {}

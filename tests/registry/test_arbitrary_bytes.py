@@ -30,7 +30,7 @@ from registry_server.api import sessions
 from registry_server.interop import git_lines
 from registry_server.pages import release_analysis
 from rye.errors import RyeError
-from rye.registry import airgap
+from rye.registry import airgap, front_check
 from rye.registry.ownership import documents, git_messages
 from rye.registry.protocol import add_checkpoint, doors, notes, tiles, tlog_proof, wire, witness_policy
 from rye.registry.protocol.name_map import nodes
@@ -161,6 +161,9 @@ DECODERS: dict[str, Decoder] = {
     "rye.registry.trust.policies.decode_newest": Decoder(
         lambda data: policies.read_organization_policy(policies.decode_newest(data)),
         wire.encode_index([IndexLine(7, RULED)]),
+    ),
+    "rye.registry.front_check.own_address": Decoder(
+        front_check.own_address, b'<link rel="self" type="a/b" href="https://a.example/feed.atom"/>'
     ),
     "rye.registry.trust.records.decode_judged": Decoder(records.decode_judged, b"\x93\xa3abc\xc0\xa1\xff"),
     "rye.registry.trust.trusted.TrustedState.pin": Decoder(lambda data: trusted.TrustedState.pin(data, "0" * 64), NOTE),
