@@ -271,7 +271,8 @@ class Writer:
     def _write_journal(self, rows: Sequence[_JournalRow]) -> None:
         draft = self._work / "journal.new"
         self._step("journal")
-        with draft.open("w", encoding="utf-8") as stream:
+        remove_tree(draft)  # opening a named pipe would wait forever for a reader
+        with draft.open("x", encoding="utf-8") as stream:
             json.dump([row.as_json() for row in rows], stream)
             stream.flush()
             os.fsync(stream.fileno())
@@ -361,8 +362,8 @@ def _undo(row: _JournalRow, place: str, folder: int | None, kept: str | None, st
         _require_written(row, place, folder)
         _make_room(place, folder, for_folder=_is_folder(kept, None))
         os.replace(kept, place, dst_dir_fd=folder)
-    elif not row.existed and not os.path.exists(staged) and _is_there(place, folder):
-        _require_written(row, place, folder)
+    elif not row.existed and not os.path.exists(staged) and _is_there(place, folder) and not _is_folder(place, folder):
+        _require_written(row, place, folder)  # a folder was to be removed, and was not reached
         os.unlink(place, dir_fd=folder)
 
 

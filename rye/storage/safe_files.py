@@ -149,7 +149,15 @@ def real_folder(root: Path, folder: str, *, make: bool) -> Iterator[tuple[int | 
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder. What cannot be removed is left; a missing folder is not an error."""
+    """Remove a folder, or what is in its place. What cannot be removed is left; a missing folder is not an error."""
+    try:
+        is_folder = stat.S_ISDIR(folder.lstat().st_mode)
+    except OSError:
+        return
+    if not is_folder:  # rmtree would open it, and wait for the writer of a named pipe
+        with suppress(OSError):
+            folder.unlink()
+        return
     import shutil  # imports three compressors, and a run without changes does not need it
 
     shutil.rmtree(folder, ignore_errors=True)

@@ -613,3 +613,37 @@ def test_a_path_that_is_not_plain_is_refused_by_name(tmp_path: Path, path: str) 
             writer.apply([Change(path, data)])
         assert raised.value.code == "unsafe-path"
     assert tree(tmp_path) == {"a/b": "x"}
+
+
+@pytest.mark.parametrize("path", [".ai/packages/acme/x.md", ".claude/agents/x.md"])
+@pytest.mark.parametrize("inside", ["", "notes.md"])
+def test_a_folder_that_was_to_be_removed_and_was_not_reached_stays(tmp_path: Path, path: str, inside: str) -> None:
+    (tmp_path / path).mkdir(parents=True)
+    project = at(tmp_path, {f"{path}/{inside}": "mine"} if inside else {})
+    interrupted(project, [(path, False)])
+    before = tree(tmp_path)
+
+    assert recover(project)
+
+    assert tree(tmp_path) == before
+    assert not needs_recovery(project)
+
+
+@pytest.mark.parametrize("name", ["stage", "old", "journal.new"])
+@pytest.mark.parametrize("make", [os.mkfifo, Path.touch], ids=["pipe", "file"])
+def test_what_takes_the_place_of_a_working_file_blocks_nothing(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    """Opening a named pipe waits for the program at its other end, which a hostile one would not start."""
+    project = at(tmp_path, {})
+    work = transaction.make_records(project)
+    make(work / name)
+    keep_open = os.open(work / name, os.O_RDWR)  # so that a wrong program fails instead of waiting
+    try:
+        with exclusive(project) as writer:
+            assert writer.apply([Change(".ai/packages/acme/x.md", b"new")]) == 1
+    finally:
+        os.close(keep_open)
+
+    assert tree(tmp_path) == {".ai/packages/acme/x.md": "new"}
+    assert sorted(path.name for path in work.iterdir()) == [".gitignore", "lock"]
