@@ -88,6 +88,20 @@ def test_an_end_that_several_installed_items_have_is_refused(user: Person, verb:
     assert (user.path("rye.toml").read_text(), user.path("rye.lock").read_text()) == before
 
 
+def test_a_removal_names_only_files_that_have_the_item(user: Person) -> None:
+    """The hint named a file by the end of an id alone, whatever its kind, and the one that does not have it itself."""
+    user.ok("add", BASE.id, "-y")
+    error = user.fails("remove", "skill:base", code="not-a-dependency")
+    assert error["hint"] == f"Did you mean `rye remove {BASE.id}`?"
+    user.path("rye.toml").write_text(user.path("rye.toml").read_text() + '\n[workspace]\nmembers = ["a", "b", "c"]\n')
+    for member, identity in (("a", BASE), ("b", TWIN), ("c", TOP)):
+        user.write(f"{member}/rye.toml", f'[dependencies]\n"{identity}" = "*"\n')
+    error = user.fails("remove", "base", "-p", "c", code="not-a-dependency")
+    assert error["hint"] == "., a, b have it: `rye remove base -p .`."
+    error = user.fails("remove", "other/base", code="not-a-dependency")
+    assert error["hint"] == "b has it: `rye remove other/base -p b`."
+
+
 def test_what_another_item_needs_stays_and_that_is_said(user: Person) -> None:
     user.ok("add", BASE.id, TOP.id, "-y")
     done = user.ok("remove", str(BASE))

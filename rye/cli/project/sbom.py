@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
+from rye.cli.console import counted
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.project.context import require_project
@@ -53,7 +54,7 @@ def sbom(session: Session, form: str, given_time: str | None, serial: str | None
     if session.json:
         session.console.document({"output": str(path), "components": bill.components})
     else:
-        session.console.data(f"wrote {path} with {bill.components} components")
+        session.console.data(f"wrote {path} with {counted(bill.components, 'component')}")
 
 
 def _time(given: str | None, environment: Mapping[str, str]) -> str | None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rye.consent.sorts import some
 from rye.errors import RyeError, UsageError
 from rye.installation.completeness import ambiguous, named, similar
-from rye.items.identity import parse_reference
+from rye.items.identity import Reference, parse_reference
 from rye.limits import SOURCES
 from rye.project.layout import Project
 from rye.project.lock import Lock
@@ -114,14 +114,19 @@ def _staying(lock: Lock, gone: Iterable[tuple[str | None, str]]) -> Iterator[str
         yield f"{identity} stays installed: {why}"
 
 
+def _rows_of(wanted: Reference, rows: Sequence[Requested], item_of: _Items) -> dict[Requested, str | None]:
+    """The rows that mean an item, with its kind. ``rows``: those of one file."""
+    ids = named(wanted.id, (line.id for line in rows if wanted.kind in (None, line.kind) or line.kind is None))
+    kinds = {line: item_of(line)[0] for line in rows if line.id in ids}
+    return {line: kind for line, kind in kinds.items() if wanted.kind in (None, kind)}
+
+
 def _meant(
     dependencies: Sequence[Requested], name: str, session: InstallSession, item_of: _Items, member: str
 ) -> frozenset[str]:
     """The keys of every row that means the named item. ``member``: whose rows they are."""
     wanted, whole = parse_reference(name), session.manifest
-    ids = named(wanted.id, (line.id for line in dependencies if wanted.kind in (None, line.kind) or line.kind is None))
-    kinds = {line: item_of(line)[0] for line in dependencies if line.id in ids}
-    meant = {line: kind for line, kind in kinds.items() if wanted.kind in (None, kind)}
+    meant = _rows_of(wanted, dependencies, item_of)
     keys = list(dict.fromkeys(line.key for line in meant))
     if len({line.id for line in meant}) > 1:
         raise ambiguous(name, keys)
@@ -137,10 +142,12 @@ def _meant(
         place = f" -p {member}" if member else ""
         meant_by = [f"`rye remove {line.key}{place}`" for each in near for line in dependencies if line.id == each]
         hint = f"Did you mean {' or '.join(meant_by[:3])}?" if meant_by else has
-        elsewhere = named(wanted.id, (line.id for line in whole.dependencies))
-        others = sorted({line.member or "." for line in whole.dependencies if line.id in elsewhere})
+        members = sorted({line.member for line in whole.dependencies})
+        rows = {one: [line for line in whole.dependencies if line.member == one] for one in members}
+        others = [one or "." for one in members if _rows_of(wanted, rows[one], item_of)]
         if others:
-            hint = f"{', '.join(others)} has it: `rye remove {name} -p {others[0]}`."
+            has = "has" if len(others) == 1 else "have"
+            hint = f"{', '.join(others)} {has} it: `rye remove {name} -p {others[0]}`."
         file = f"{member}/rye.toml" if member else "rye.toml"
         raise RyeError("not-a-dependency", f"{name!r} is not in {file}.", hint)
     return frozenset(keys)
