@@ -99,7 +99,7 @@ class SourceBook:
                 self._open[key] = error
         opened = self._open[key]
         if isinstance(opened, SourceError):
-            raise opened
+            raise opened.with_traceback(None)  # each raise adds to it, and keeps what its frames hold
         return opened
 
     def newest(self, name: str) -> Target | None:

@@ -34,3 +34,13 @@ def test_a_source_that_cannot_be_opened_is_tried_once_for_each_state(tmp_path: P
     with pytest.raises(SourceError):
         book.kinds_of("team/one")
     assert opener.asked == 2, "another state may be there"
+
+
+def test_a_failure_that_is_told_again_holds_no_more_than_the_first_time(tmp_path: Path) -> None:
+    book = SourceBook({"team": PathSource("team", str(tmp_path))}, Away(), None)
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(SourceError) as failure:
+            book.open("team")
+        lengths.append(len(failure.traceback))
+    assert len(set(lengths)) == 1
