@@ -177,7 +177,7 @@ def application(server: Server[Any], host: str, port: int) -> App:
         max_sessions=RUNTIME.sessions,
         host=host,
     )
-    return FairSessions(app, _owner)
+    return FairSessions(app, PATH, _owner)
 
 
 def _owner(scope: Scope) -> str:

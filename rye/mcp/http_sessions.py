@@ -4,16 +4,22 @@ Protocols before 2026-07-28 open a session with their first request, and a clien
 :data:`rye.limits.RUNTIME` ``.sessions`` of them. If all are open, a new one takes the place of another: of whoever has the
 most, the one that is idle for the longest time. A session with a request under way (an open stream included) only gives way
 to somebody who has fewer. So one token, or all clients without a token together, cannot keep the others out.
+
+The SDK counts a session from the headers of its first request on. Until that is answered, the session counts as idle here,
+and ending it ends the request.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
+import anyio
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp_types import INTERNAL_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from msgspec import Struct
 
@@ -62,7 +68,15 @@ class _Kept:
         self.owner = owner
         self.scope = scope
         self.used = now
-        self.requests = 0
+        self.requests = 1
+        self.opening: anyio.CancelScope | None = anyio.CancelScope()
+        """Around its first request; None: that was answered."""
+        self.opened = anyio.Event()
+        """Set once the first request is over."""
+
+    @property
+    def is_busy(self) -> bool:
+        return self.requests > 0 and self.opening is None
 
 
 class FairSessions:
@@ -71,17 +85,20 @@ class FairSessions:
     def __init__(
         self,
         app: App,
+        path: str,
         owner: Callable[[Scope], str],
         *,
         most: int = RUNTIME.sessions,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """``owner``: returns whose request it is; empty: nobody's that is known."""
+        """``path``: where the sessions are; ``owner``: returns whose request it is; empty: nobody's that is known."""
         self._app = app
+        self._path = path
         self._owner = owner
         self._most = most
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
+        """By name; one whose first request is not answered yet has a name that no client can send."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -89,12 +106,12 @@ class FairSessions:
             await self._app(scope, receive, send)
             return
         name = _header(scope, _SESSION)
-        if name is not None:
+        if _header(scope, _VERSION) not in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
+            await self._app(scope, receive, send)  # protocols from 2026-07-28 on have no sessions
+        elif name is not None:
             await self._in_session(name, scope, receive, send)
-        elif _header(scope, _VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
+        else:
             await self._opening(scope, receive, send)
-        else:  # protocols from 2026-07-28 on have no sessions
-            await self._app(scope, receive, send)
 
     async def _in_session(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         kept = self._kept.get(name)
@@ -102,7 +119,7 @@ class FairSessions:
 
         async def sending(message: Message) -> None:
             nonlocal is_gone
-            if message["type"] == "http.response.start":
+            if message["type"] == "http.response.start" and scope["path"] == self._path:  # elsewhere, 404 says nothing
                 is_gone = message["status"] == 404 or (scope["method"] == "DELETE" and message["status"] < 300)
             await send(message)
 
@@ -118,39 +135,55 @@ class FairSessions:
                 self._kept.pop(name, None)
 
     async def _opening(self, scope: Scope, receive: Receive, send: Send) -> None:
-        owner = self._owner(scope)
-        await self._make_room(owner)
-        kept = _Kept(owner, scope, self._clock())
+        kept = _Kept(self._owner(scope), scope, self._clock())
+        await self._take_place(kept)
+        has_begun = False
 
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                opened = _named(message["headers"], _SESSION)
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun, kept.opening = True, None
+                self._kept.pop(_unnamed(kept), None)
+                opened = _named(message["headers"], _SESSION) if message["status"] < 400 else None
                 if opened is not None:
                     self._kept[opened] = kept
             await send(message)
 
-        kept.requests += 1
+        assert kept.opening is not None
         try:
-            await self._app(scope, receive, sending)
+            with kept.opening as ended:
+                await self._app(scope, receive, sending)
+            if ended.cancelled_caught and not has_begun:
+                await _refuse(send)
         finally:
             kept.used, kept.requests = self._clock(), kept.requests - 1
+            self._kept.pop(_unnamed(kept), None)
+            kept.opened.set()
 
-    async def _make_room(self, owner: str) -> None:
-        """End one session if all are taken and one gives way. Otherwise the SDK refuses the new one."""
+    async def _take_place(self, new: _Kept) -> None:
+        """Count a session that opens. If all are taken, end one that gives way; otherwise the SDK refuses the new one."""
         old = self._clock() - RUNTIME.session_seconds
         for name in [name for name, kept in self._kept.items() if not kept.requests and kept.used < old]:
             del self._kept[name]  # the SDK ended it
-        if len(self._kept) < self._most:
-            return
-        ends = gives_way(
-            (OpenSession(name, kept.owner, kept.used, kept.requests > 0) for name, kept in self._kept.items()), owner
-        )
-        if ends is not None:
-            await self._end(ends.name)
+        ends = None
+        if len(self._kept) >= self._most:
+            sessions = (OpenSession(name, kept.owner, kept.used, kept.is_busy) for name, kept in self._kept.items())
+            ends = gives_way(sessions, new.owner)
+        self._kept[_unnamed(new)] = new  # before anything is waited for, so that nobody else takes the place
+        try:
+            if ends is not None:
+                await self._end(ends.name)
+        except BaseException:
+            self._kept.pop(_unnamed(new), None)
+            raise
 
     async def _end(self, name: str) -> None:
         """End a session as its own client would."""
         kept = self._kept.pop(name)
+        if kept.opening is not None:
+            kept.opening.cancel()
+            await kept.opened.wait()
+            return
         headers = [pair for pair in kept.scope["headers"] if pair[0] == b"host"]
         scope = {**kept.scope, "method": "DELETE", "headers": [*headers, (_SESSION, name.encode())]}
 
@@ -161,6 +194,19 @@ class FairSessions:
             return None
 
         await self._app(scope, nothing, unheard)
+
+
+def _unnamed(kept: _Kept) -> str:
+    """The name of a session whose first request is not answered yet."""
+    return f"\n{id(kept)}"
+
+
+async def _refuse(send: Send) -> None:
+    error = {"code": INTERNAL_ERROR, "message": "Too many open sessions"}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from rye.limits import RUNTIME
-from rye.mcp.http_sessions import OpenSession, gives_way
+from rye.mcp.http_sessions import FairSessions, OpenSession, gives_way
 from tests.mcp.sessions import own_directive, project_with_key
 from tests.mcp.test_http import Running
 
@@ -106,3 +109,63 @@ def test_a_request_that_opens_nothing_ends_nothing(tmp_path: Path) -> None:
             assert {lists(client, running, name) for name in names} == {200}
     finally:
         running.stop()
+
+
+@pytest.mark.processes
+def test_no_answer_but_the_end_of_a_session_takes_it_out_of_the_count(tmp_path: Path) -> None:
+    """The SDK kept it: 256 of them without a token, and everybody else got 503 for half an hour."""
+    running = Running(project_with_key(tmp_path))
+    fair = running.gate._app
+    assert isinstance(fair, FairSessions)
+    modern = {"mcp-protocol-version": "2026-07-28"}
+    try:
+        with httpx2.Client(timeout=20) as client:
+            for count, (path, headers) in enumerate([("/other", {}), ("/mcp", modern), ("/mcp/", {})], 1):
+                given = {**ACCEPT, **headers, "mcp-session-id": (name := opened(client, running)[1])}
+                for method in ("POST", "DELETE"):
+                    client.request(method, f"http://127.0.0.1:{running.port}{path}", content=b"{}", headers=given)
+                assert (lists(client, running, name), len(fair._kept)) == (200, count)
+            given = {**ACCEPT, "mcp-session-id": name}
+            assert client.request("DELETE", running.url, headers=given).status_code == 200
+            assert (lists(client, running, name), len(fair._kept)) == (404, 2)
+    finally:
+        running.stop()
+
+
+@pytest.mark.processes
+def test_first_requests_that_never_end_keep_nobody_out(tmp_path: Path) -> None:
+    """The SDK takes a place for a session before it has read the request that opens it."""
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship")
+    running = Running(shop)
+    fair = running.gate._app
+    assert isinstance(fair, FairSessions)
+    head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Type: application/json\r\n"
+    head += f"Accept: {ACCEPT['Accept']}\r\nContent-Length: 500\r\n\r\n{{"
+    try:
+        with ExitStack() as stack, httpx2.Client(timeout=20) as client:
+            slow = [
+                stack.enter_context(socket.create_connection(("127.0.0.1", running.port)))
+                for _ in range(RUNTIME.sessions)
+            ]
+            for one in slow:
+                one.sendall(head.encode())
+            wait_for(fair, RUNTIME.sessions)
+            token = running.token()
+            status, own = opened(client, running, token)
+            assert (status, lists(client, running, own, token)) == (200, 200)
+            assert opened(client, running)[0] == 200
+            slow[0].settimeout(20)
+            assert slow[0].recv(100).startswith(b"HTTP/1.1 503")
+            assert len(fair._kept) == RUNTIME.sessions
+        wait_for(fair, 2)  # whoever hangs up leaves nothing behind
+    finally:
+        running.stop()
+
+
+def wait_for(fair: FairSessions, count: int) -> None:
+    """Wait until this many sessions are open or opening."""
+    end = time.monotonic() + 20
+    while len(fair._kept) != count:
+        assert time.monotonic() < end, len(fair._kept)
+        time.sleep(0.02)
