@@ -125,9 +125,9 @@ def _conflict(ledger: Ledger, one: Wanted, here: OnDisk, *, same: bool) -> Why |
     elif one.is_original:
         hint = f"The item comes from this file. Leave it out there: {one.exclusion}."
     elif here.kind == "file":
-        hint = f"Move it away and run `rye deploy` again, or leave the item out: {one.exclusion}."
+        hint = f"Move it away and run {one.deploying} again, or leave the item out: {one.exclusion}."
     else:
-        hint = "It is not a regular file; move it away and run `rye deploy` again."
+        hint = f"It is not a regular file; move it away and run {one.deploying} again."
     return "deploy-conflict", message, hint, ()
 
 

@@ -126,7 +126,7 @@ class Entries:
                     refused = ledger.drift(shared.path, one.item, shared.block_here, new.encode())
                 else:
                     said = f"{shared.path} already has a Rye block, but .ai/deploy.lock does not list it."
-                    hint = f"Delete the block and run `rye deploy` again, or leave the item out: {one.exclusion}."
+                    hint = f"Delete the block and run {one.deploying} again, or leave the item out: {one.exclusion}."
                     refused = "deploy-conflict", said, hint, ()
                 ledger.hold(one, Decision("update", "edited" if written else "unowned", refused))
         size = len(markdown_blocks.block(()).encode())
@@ -154,7 +154,7 @@ class Entries:
                 continue
             if row is None:
                 message = f"{shown} already exists, and Rye did not write it."
-                hint = f"Rename it and run `rye deploy` again, or leave the item out: {one.exclusion}."
+                hint = f"Rename it and run {one.deploying} again, or leave the item out: {one.exclusion}."
                 why: Why = ("deploy-conflict", message, hint, ())
                 ledger.hold(one, Decision("update", "unowned", why))
             elif ledger.others(row) and one.item not in ledger.run.overwrite:

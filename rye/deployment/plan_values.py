@@ -47,7 +47,12 @@ class Wanted(Struct, frozen=True, kw_only=True):
     @property
     def exclusion(self) -> str:
         """What leaves the item out of the first target, for hints."""
-        return f'[deploy.{self.owners[0][0]}] exclude = ["{self.item}"] in rye.toml'
+        return f'exclude = ["{self.item}"] below [deploy.{self.owners[0][0]}] in rye.toml'
+
+    @property
+    def deploying(self) -> str:
+        """The command that deploys to the first target, which rye.toml need not name, for hints."""
+        return f"`rye deploy --target {self.owners[0][0]}`"
 
     @property
     def row_path(self) -> str:

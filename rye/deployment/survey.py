@@ -326,9 +326,9 @@ def _clashing(
         ways = "; ".join(_chain(read, identity) for identity in wanting)
         message = f"{len(wanting)} items would be named {name!r} in {one.title}: {ways}."
         fixed = any(identity.kind == "skill" for identity in wanting)
-        hint = f'Leave one out: [deploy.{one.name}] exclude = ["{wanting[-1]}"] in rye.toml'
+        hint = f'Leave one out: exclude = ["{wanting[-1]}"] below [deploy.{one.name}] in rye.toml'
         hint += ", " if fixed else ', or put namespaces before names: prefix = "on-clash" in [deploy]; '
-        hint += "then run `rye deploy`."
+        hint += f"then run `rye deploy --target {one.name}`."
         refusals += [
             Refused(item=str(each), target=one.name, field="name", code="deploy-name-clash", message=message, hint=hint)
             for each in wanting

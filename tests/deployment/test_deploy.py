@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -589,10 +590,21 @@ def test_two_items_of_one_name_are_neither_deployed(shop: Person) -> None:
         ("skill:beta/pdf", "deploy-name-clash"),
     }
     assert "rye.toml → skill:acme/pdf; rye.toml → skill:beta/pdf" in rows[0]["message"]
-    assert '[deploy.claude] exclude = ["skill:beta/pdf"] in rye.toml, then run `rye deploy`.' in rows[0]["hint"]
+    excluded = 'exclude = ["skill:beta/pdf"] below [deploy.claude] in rye.toml, then run `rye deploy --target claude`.'
+    assert excluded in rows[0]["hint"]  # rye.toml names no target, so `rye deploy` alone would only ask for one
     assert not shop.path(".claude").exists()
     write_manifest(shop, 'targets = ["claude"]\n\n[deploy.claude]\nexclude = ["skill:beta/pdf"]')
     assert not shop.ok("deploy", "--json").json["refused"]
+
+
+def test_what_a_conflict_says_to_do_works_where_rye_toml_names_no_target(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    shop.write(".claude/skills/pdf/SKILL.md", "mine")
+    [row] = shop.run("deploy", "--target", "claude", "--json").json["refused"]
+    command = re.search("run `rye ([^`]*)` again", row["hint"])
+    assert command is not None
+    shop.path(".claude/skills/pdf/SKILL.md").unlink()
+    assert not shop.ok(*command[1].split(), "--json").json["refused"]
 
 
 def test_agents_can_have_their_namespace_before_their_name(shop: Person) -> None:

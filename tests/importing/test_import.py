@@ -648,7 +648,7 @@ def test_an_agent_that_lies_where_its_program_reads_it_is_not_to_be_moved_away(p
     person.ok("install", "-y")
     refused = person.run("deploy", "--target", "claude").stderr
     assert "The item comes from this file." in refused
-    assert '[deploy.claude] exclude = ["agent:claude-agents/reader"] in rye.toml' in refused
+    assert 'exclude = ["agent:claude-agents/reader"] below [deploy.claude] in rye.toml' in refused
     assert "Move it away" not in refused
     with person.path("rye.toml").open("a") as file:
         file.write('\n[deploy.claude]\nexclude = ["agent:claude-agents/reader"]\n')
