@@ -130,14 +130,17 @@ def real_folder(root: Path, folder: str, *, make: bool) -> Iterator[tuple[int | 
             os.makedirs(root / folder, exist_ok=True)
         yield None, f"{root / folder}{os.sep}"
         return
-    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    flags = (
+        getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
+    )  # as with a path, nobody need be able to list the folders
+    here = os.open(root, flags)
     try:
         for part in filter(None, folder.split("/")):
             if make:
                 with suppress(FileExistsError):
                     os.mkdir(part, dir_fd=here)
             try:
-                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+                below = os.open(part, flags | os.O_NOFOLLOW, dir_fd=here)
             except OSError:
                 refuse_links(root, root / folder)
                 raise

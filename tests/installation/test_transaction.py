@@ -9,6 +9,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,23 @@ def killed_at(root: Path, number: int) -> bool:
         finally:
             os._exit(0)
     return not os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+NOBODY = 65534
+
+
+def as_nobody(work: Callable[[], object]) -> bool:
+    """Do this in a process that root's rights do not help; return whether it did not fail."""
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            if os.geteuid() == 0:
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            work()
+            os._exit(0)
+        os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
 
 
 def before(root: Path) -> Project:
@@ -121,6 +140,31 @@ def test_an_interrupted_recovery_can_be_repeated(tmp_path: Path) -> None:
     with exclusive(project):
         pass
     assert files(tmp_path) == OLD
+
+
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="folders can only be opened for reading here")
+def test_a_folder_that_nobody_can_list_holds_no_run_up() -> None:
+    """As with a path: what a run does with named files needs no list of them, and undoing it neither."""
+    with tempfile.TemporaryDirectory() as name:  # all can enter the folders above, unlike those of pytest
+        root = Path(name)
+        root.chmod(0o755)
+        project = root / "project"
+        project.mkdir(mode=0o777)
+        project.chmod(0o777)
+
+        def work() -> None:
+            before(project)
+            folder = project / ".ai/packages/acme/directives/a"
+            folder.chmod(0o311)
+            with exclusive(Project(project)) as writer:
+                with contextlib.suppress(ZeroDivisionError):
+                    writer.apply(CHANGES, lambda: 1 / 0)  # type: ignore[arg-type, return-value]
+                assert (folder / "kept.md").read_bytes() == b"old text"
+                writer.apply(CHANGES)
+
+        assert as_nobody(work)
+        (project / ".ai/packages/acme/directives/a").chmod(0o755)
+        assert files(project) == NEW
 
 
 def test_a_failing_switch_is_undone_at_once(tmp_path: Path) -> None:
