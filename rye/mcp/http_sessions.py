@@ -110,8 +110,12 @@ class FairSessions:
             await self._app(scope, receive, send)  # protocols from 2026-07-28 on have no sessions
         elif name is not None:
             await self._in_session(name, scope, receive, send)
-        else:
+        elif scope["method"] == "POST" and scope["path"].startswith(
+            self._path
+        ):  # a route also matches with a line's end
             await self._opening(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     async def _in_session(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         kept = self._kept.get(name)

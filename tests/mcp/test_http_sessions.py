@@ -106,6 +106,9 @@ def test_a_request_that_opens_nothing_ends_nothing(tmp_path: Path) -> None:
             body = json.dumps(HELLO)
             for headers in ({"mcp-session-id": ""}, {"mcp-protocol-version": "2026-07-28"}, {"mcp-session-id": "x"}):
                 assert client.post(running.url, content=body, headers={**ACCEPT, **headers}).status_code >= 400
+            for method, path in (("GET", "/mcp"), ("PUT", "/mcp"), ("GET", "/"), ("POST", "/other")):
+                url = f"http://127.0.0.1:{running.port}{path}"
+                assert client.request(method, url, content=body, headers=ACCEPT).status_code >= 400
             assert {lists(client, running, name) for name in names} == {200}
     finally:
         running.stop()
@@ -128,6 +131,9 @@ def test_no_answer_but_the_end_of_a_session_takes_it_out_of_the_count(tmp_path: 
             given = {**ACCEPT, "mcp-session-id": name}
             assert client.request("DELETE", running.url, headers=given).status_code == 200
             assert (lists(client, running, name), len(fair._kept)) == (404, 2)
+            url = f"{running.url}%0A"  # leads to the SDK as well
+            assert client.post(url, content=json.dumps(HELLO), headers=ACCEPT).status_code == 200
+            assert len(fair._kept) == 3
     finally:
         running.stop()
 
