@@ -110,9 +110,7 @@ class FairSessions:
             await self._app(scope, receive, send)  # protocols from 2026-07-28 on have no sessions
         elif name is not None:
             await self._in_session(name, scope, receive, send)
-        elif scope["method"] == "POST" and scope["path"].startswith(
-            self._path
-        ):  # a route also matches with a line's end
+        elif scope["method"] == "POST" and scope["path"].startswith(self._path):  # a route matches a line's end, too
             await self._opening(scope, receive, send)
         else:
             await self._app(scope, receive, send)

@@ -130,9 +130,8 @@ def real_folder(root: Path, folder: str, *, make: bool) -> Iterator[tuple[int | 
             os.makedirs(root / folder, exist_ok=True)
         yield None, f"{root / folder}{os.sep}"
         return
-    flags = (
-        getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
-    )  # as with a path, nobody need be able to list the folders
+    # as with a path, nobody need be able to list the folders
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
     here = os.open(root, flags)
     try:
         for part in filter(None, folder.split("/")):
