@@ -598,7 +598,7 @@ class RuntimeLimits(Struct, frozen=True, kw_only=True):
     principals: int = 256
     """Runs that one server keeps at once, one per token."""
     sessions: int = 256
-    """Protocol sessions that one server over HTTP keeps at once. Another one takes the place of one of whoever has the most."""
+    """Protocol sessions that one server over HTTP keeps at once. Beyond that, a new one ends one of the client that has most."""
     session_seconds: int = 30 * 60
     """How long a session without a request stays open."""
     tool_name_characters: int = 64

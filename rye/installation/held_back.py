@@ -73,9 +73,12 @@ class Yanked(Struct, frozen=True, kw_only=True):
         said += f": {self.reason.removesuffix('.')}." if self.reason else "."
         place = f" -p {self.member}" if self.member else ""
         if self.latest is None:
-            drop = f"`rye why {self.identity}` says what needs it" if self.member is None else None
-            drop = drop or f"`rye remove {self.identity}{place}` removes it"
-            return f"{said} No other version can be installed, so it stays: ask its publisher for one. {drop}."
+            remove, why = (
+                f"`rye remove {self.identity}{place}` removes it",
+                f"`rye why {self.identity}` says what needs it",
+            )
+            way_out = why if self.member is None else remove
+            return f"{said} No other version can be installed, so it stays: ask its publisher for one. {way_out}."
         if not self.by:
             return f"{said} `rye update {self.identity}@{self.latest}` takes the newest, or says why it cannot."
         held = f"{said} The newest that can be installed is {self.latest}, but {'; '.join(self.by)}."

@@ -1,8 +1,8 @@
 """A fair share of the protocol sessions of a server over HTTP.
 
 Protocols before 2026-07-28 open a session with their first request, and a client need not end it. A server keeps
-:data:`rye.limits.RUNTIME` ``.sessions`` of them. If all are open, a new one takes the place of another: of whoever has the
-most, the one that is idle for the longest time. A session with a request under way (an open stream included) only gives way
+:data:`rye.limits.RUNTIME` ``.sessions`` of them. Once all are open, a new one ends another: the one that has
+been idle longest, of the client that has the most. A session with a request under way (an open stream included) only gives way
 to somebody who has fewer. So one token, or all clients without a token together, cannot keep the others out.
 
 The SDK counts a session from the headers of its first request on. Until that is answered, the session counts as idle here,

@@ -136,3 +136,28 @@ def test_a_git_whose_answer_was_refused_is_asked_no_more(repository: Repository,
         assert objects.sizes([blob]) == {blob: 6}
     assert (asked.count("--batch"), asked.count("--batch-check")) == (4, 1)
     assert objects.read([blob], "blob", 1 << 20) == {blob: b"# Kit\n"}
+
+
+def test_no_time_passes_for_a_git_that_is_asked_nothing(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One git answers for a whole source; what Rye does between two questions may take longer than an answer."""
+    running: list[object] = []
+
+    class Noted(git_program.Deadline):
+        def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+            super().__init__(process, seconds)
+            running.append(self)
+
+        def cancel(self) -> None:
+            super().cancel()
+            running.remove(self)
+
+    monkeypatch.setattr(git_program, "Deadline", Noted)
+    repository.commit({"README.md": "# Kit\n"})
+    blob = repository.git("rev-parse", "main:README.md")
+    objects = Objects(repository.path, ENVIRONMENT, repository.git("rev-parse", "main"))
+    with objects.together():
+        for _ in range(2):
+            assert objects.read([blob], "blob", 1 << 20) == {blob: b"# Kit\n"}
+            assert not running

@@ -109,7 +109,7 @@ def warn_of_placeholders(context: Context, items: Iterable[Publishable]) -> None
 
 
 def warn_of_absent(context: Context, items: Sequence[Publishable]) -> None:
-    """Warn of what the texts name and do not depend on: it is not there for whoever adds the item, even if it is here."""
+    """Warn of items that the texts name without depending on them: whoever adds the item does not get those."""
     project = find_project(context.cwd)
     if project is None:
         return

@@ -148,7 +148,7 @@ class Leak(Flow):
         return None if counts or (takes_one and not is_store(incoming.text)) else incoming
 
     def brought_in(self, step: FlowStep) -> Origin | None:
-        """The same, and what a command reads or packs that holds secrets by now."""
+        """The same, and the secrets in what the command reads or packs."""
         own, kept = super().brought_in(step), self.kept
         reads = step.program in readers.READERS or step.program in readers.PACKERS
         if own is None and reads and (kept.files or kept.values):
