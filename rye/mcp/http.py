@@ -161,8 +161,9 @@ async def _unauthorized(send: Send, error: TokenRefused) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def application(server: Server[Any], host: str, port: int) -> App:
-    """Return the SDK's application, which only accepts this server's own names as Host and Origin, and shares its sessions."""
+def application(server: Server[Any], host: str, port: int, *, sessions: int = RUNTIME.sessions) -> App:
+    """Return the SDK's application, which only accepts this server's own names as Host and Origin, and shares its sessions:
+    that many at once."""
     names = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [f"[{host}]" if ":" in host else host]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
@@ -174,10 +175,10 @@ def application(server: Server[Any], host: str, port: int) -> App:
         transport_security=security,
         max_request_body_size=RUNTIME.request_bytes,
         session_idle_timeout=RUNTIME.session_seconds,
-        max_sessions=RUNTIME.sessions,
+        max_sessions=sessions,
         host=host,
     )
-    return FairSessions(app, PATH, _owner)
+    return FairSessions(app, PATH, _owner, most=sessions)
 
 
 def _owner(scope: Scope) -> str:

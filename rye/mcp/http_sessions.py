@@ -88,7 +88,7 @@ class FairSessions:
         path: str,
         owner: Callable[[Scope], str],
         *,
-        most: int = RUNTIME.sessions,
+        most: int,
         clock: Callable[[], float] = time.monotonic,
     ):
         """``path``: where the sessions are; ``owner``: returns whose request it is; empty: nobody's that is known."""

@@ -39,7 +39,14 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 class Running:
     """A server on a thread of this process, with its own event loop."""
 
-    def __init__(self, shop: Person, *, only: str | None = None, demanded: bool = False):
+    def __init__(
+        self,
+        shop: Person,
+        *,
+        only: str | None = None,
+        demanded: bool = False,
+        sessions: int = RUNTIME.sessions,
+    ):
         self.shop = shop
         self.context = LibraryContext(cwd=shop.folder, home=shop.folders, environment=dict(shop.environment))
         self.runs = RunsByToken(
@@ -54,7 +61,7 @@ class Running:
         self.port = self.where.getsockname()[1]
         server = build_server(self.runs, expand=False, instructions="", start={})
         self.gate = http.BearerGate(
-            http.application(server, "127.0.0.1", self.port),
+            http.application(server, "127.0.0.1", self.port, sessions=sessions),
             self.runs,
             shop.project,
             lambda: token_key(shop.folders),

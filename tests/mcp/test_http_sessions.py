@@ -12,12 +12,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from rye.limits import RUNTIME
 from rye.mcp.http_sessions import FairSessions, OpenSession, gives_way
 from tests.mcp.sessions import own_directive, project_with_key
 from tests.mcp.test_http import Running
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+MOST = 5
+"""Sessions that these servers keep at once: each takes the SDK some 20 ms to open."""
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -58,7 +59,7 @@ def test_whoever_has_the_most_gives_way(owner: str, given: list[OpenSession], ex
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     shop = project_with_key(tmp_path_factory.mktemp("sessions"))
     own_directive(shop, "work/ship")
-    running = Running(shop)
+    running = Running(shop, sessions=MOST)
     yield running
     running.stop()
 
@@ -81,7 +82,7 @@ def test_clients_without_a_token_leave_room_for_those_with_one(server: Running) 
     token = server.token()
     with httpx2.Client(timeout=20) as client:
         names = []
-        for _ in range(RUNTIME.sessions):
+        for _ in range(MOST):
             status, name = opened(client, server)
             assert status == 200
             names.append(name)
@@ -99,10 +100,10 @@ def test_clients_without_a_token_leave_room_for_those_with_one(server: Running) 
 @pytest.mark.processes
 def test_a_request_that_opens_nothing_ends_nothing(tmp_path: Path) -> None:
     shop = project_with_key(tmp_path)
-    running = Running(shop)
+    running = Running(shop, sessions=MOST)
     try:
         with httpx2.Client(timeout=20) as client:
-            names = [opened(client, running)[1] for _ in range(RUNTIME.sessions)]
+            names = [opened(client, running)[1] for _ in range(MOST)]
             body = json.dumps(HELLO)
             for headers in ({"mcp-session-id": ""}, {"mcp-protocol-version": "2026-07-28"}, {"mcp-session-id": "x"}):
                 assert client.post(running.url, content=body, headers={**ACCEPT, **headers}).status_code >= 400
@@ -143,27 +144,24 @@ def test_first_requests_that_never_end_keep_nobody_out(tmp_path: Path) -> None:
     """The SDK takes a place for a session before it has read the request that opens it."""
     shop = project_with_key(tmp_path)
     own_directive(shop, "work/ship")
-    running = Running(shop)
+    running = Running(shop, sessions=MOST)
     fair = running.gate._app
     assert isinstance(fair, FairSessions)
     head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Type: application/json\r\n"
     head += f"Accept: {ACCEPT['Accept']}\r\nContent-Length: 500\r\n\r\n{{"
     try:
         with ExitStack() as stack, httpx2.Client(timeout=20) as client:
-            slow = [
-                stack.enter_context(socket.create_connection(("127.0.0.1", running.port)))
-                for _ in range(RUNTIME.sessions)
-            ]
+            slow = [stack.enter_context(socket.create_connection(("127.0.0.1", running.port))) for _ in range(MOST)]
             for one in slow:
                 one.sendall(head.encode())
-            wait_for(fair, RUNTIME.sessions)
+            wait_for(fair, MOST)
             token = running.token()
             status, own = opened(client, running, token)
             assert (status, lists(client, running, own, token)) == (200, 200)
             assert opened(client, running)[0] == 200
             slow[0].settimeout(20)
             assert slow[0].recv(100).startswith(b"HTTP/1.1 503")
-            assert len(fair._kept) == RUNTIME.sessions
+            assert len(fair._kept) == MOST
         wait_for(fair, 2)  # whoever hangs up leaves nothing behind
     finally:
         running.stop()
