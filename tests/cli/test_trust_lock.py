@@ -13,6 +13,7 @@ import pytest
 from rye.cli.main import COMMANDS, program
 from tests.cli.test_claims import clone
 from tests.scenes.directive_text import SHELL
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person, Result
 from tests.scenes.registry import Registry
 
@@ -45,6 +46,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "why": (ITEM,),
 }
 """What is typed behind a command so that it does something. The others are run bare; many then say what they need."""
+READS = ("ci", "install", "update", *(name.partition(" ")[0] for name in WORDS))
+"""Commands that do something with the lock here."""
 ENDLESS = {
     "demo": ("--no-such-option",),
     "log watch": ("--no-such-option",),
@@ -105,7 +108,7 @@ def run_afresh(
     return result.code, VARIES.sub("…", result.stdout + result.stderr), files
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", rest_thorough(18, sorted(COMMANDS, key=lambda name: (name not in READS, name))))
 def test_every_command_takes_the_option_in_both_places_and_the_variable_alike(
     other: tuple[Person, Path], name: str
 ) -> None:

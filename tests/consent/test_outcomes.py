@@ -6,20 +6,19 @@ import pytest
 
 from tests.consent.outcomes import TABLE, Case, cases, row
 from tests.consent.scene import World
+from tests.scenes.effort import rest_thorough
 
 _ROWS = {text.partition(" (")[0]: text for text in TABLE.read_text("utf-8").removesuffix("\n").split("\n\n")}
 _PLAIN = ("all", "everything", "right")
-"""The sorts whose installation is also played without its files in ``make test``."""
+"""The sorts of which ``make test`` plays every row."""
 
 
-def marks(case: Case) -> list[pytest.MarkDecorator]:
-    """An installation of files that are gone asks as one does that has them, in the rows before."""
-    if "restore" not in case.command:
-        return []
-    return [pytest.mark.slow] if case.sort in _PLAIN else [pytest.mark.slow, pytest.mark.thorough]
-
-
-_WITH_ITEM = [pytest.param(case, id=f"{case.name} ({case.item})", marks=marks(case)) for case in cases()]
+def alike(case: Case) -> tuple[str, ...]:
+    """What rows share that end for the same reason: the situation and the command. An installation of files that are gone asks as
+    one does that has them."""
+    if case.sort in _PLAIN:
+        return case.sort, case.situation, case.command
+    return case.situation, case.command.replace("restore-ci", "ci").replace("restore", "install")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("consent"))
 
 
-@pytest.mark.parametrize("case", _WITH_ITEM)
+@pytest.mark.parametrize("case", rest_thorough(4, cases(), alike), ids=lambda case: f"{case.name} ({case.item})")
 def test_each_row_ends_as_the_table_says(world: World, case: Case) -> None:
     assert row(world, case) == _ROWS[case.name]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -222,14 +222,19 @@ def commands_of(group: str, attack: Attack) -> list[Words]:
     return found
 
 
-def rows(*tables: Iterable[Attack]) -> list[Any]:
-    """Attacks for ``parametrize``: each attack with each of its readers, under its name. All but the first are thorough."""
+def rows(*tables: Sequence[Attack]) -> list[Any]:
+    """Attacks for ``parametrize``: each attack with each of its readers, under its name. All are thorough but the first two that
+    end alike, with their first reader."""
     return [
-        pytest.param(*given.values, marks=given.marks, id=f"{attack.name} ({given.values[1]})")
+        pytest.param(*reader.values, marks=reader.marks or given.marks, id=f"{attack.name} ({reader.values[1]})")
         for table in tables
-        for attack in table
-        for given in rest_thorough(1, [(attack, posture) for posture in attack.postures])
+        for attack, given in zip(table, rest_thorough(2, table, _ends), strict=True)
+        for reader in rest_thorough(1, [(attack, posture) for posture in attack.postures])
     ]
+
+
+def _ends(attack: Attack) -> frozenset[tuple[str, str]]:
+    return frozenset(attack.outcomes.items())
 
 
 def steers_nothing(result: Result) -> bool:

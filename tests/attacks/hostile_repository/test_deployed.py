@@ -23,6 +23,7 @@ from tests.attacks.hostile_repository.test_own_and_customized import override
 from tests.attacks.hostile_repository.upstream import AGENT, DEPLOY, FORMULA, KNOWLEDGE, ROLE, SKILL, WIDE
 from tests.attacks.simulation import difference, tree
 from tests.scenes.approvals import but
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -338,7 +339,7 @@ def reader(runner: CloneAttackRunner, attack: DeployAttack) -> Clone:
     return runner.clone("member") if attack.trusts else runner.agreed()
 
 
-@pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(2, ALL, lambda attack: attack.said), ids=lambda attack: attack.name)
 def test_deploys_nothing_of_theirs(
     runner: CloneAttackRunner, honest: set[tuple[bool, tuple[str, ...]]], attack: DeployAttack
 ) -> None:

@@ -15,6 +15,7 @@ from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, 
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
 from tests.attacks.hostile_repository.upstream import NOTES, SCRIPT, SKILL, TOOL
 from tests.attacks.simulation import tree
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -296,7 +297,7 @@ def test_a_file_that_nobody_installed_is_noticed(runner: CloneAttackRunner, atta
     runner.perform(attack, posture)
 
 
-@pytest.mark.parametrize("attack", [*LINKS, *EXTRAS], ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(8, [*LINKS, *EXTRAS]), ids=lambda attack: attack.name)
 def test_discarding_edits_restores_the_project_or_writes_nothing(runner: CloneAttackRunner, attack: Attack) -> None:
     """Afterwards either the installed files are the team's, or not one byte was written through a link."""
     clone = runner.clone("member")

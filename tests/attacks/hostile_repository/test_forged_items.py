@@ -29,6 +29,7 @@ from tests.attacks.hostile_repository.upstream import (
 from tests.attacks.signed_items import directive, signed
 from tests.registry.simulated_registry import key
 from tests.scenes.approvals import but
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -285,7 +286,7 @@ def test_forged_bytes_with_a_fitting_lock_are_used_by_nobody(
     runner.perform(attack, posture, brief)
 
 
-@pytest.mark.parametrize("attack", BYTES, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(6, BYTES), ids=lambda attack: attack.name)
 def test_forged_bytes_are_used_by_nobody_without_a_network(runner: CloneAttackRunner, attack: Attack) -> None:
     runner.perform(attack, "offline", {"read": "unverified-item", "rights": "unverified-item", "list": "unverified"})
 
