@@ -47,7 +47,7 @@ test-thorough: $(VENV)/.dev
 # For use while you work: takes under a minute on two cores and starts no processes. Two plain runs side by side, each of about half of
 # the work: sharing out single tests would cost as much as most of them take. Failures show no captured log, for the same reason.
 FIRST_HALF = tests/server tests/registry tests/deployment tests/signing tests/interop tests/explaining
-FAST = RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 0 -p no:logging -m "not processes and not slow and not clients and not browser and not outside"
+FAST = RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 0 -p no:logging -m "not processes and not slow and not thorough and not clients and not browser and not outside"
 test-fast: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --keep-going -j2 --output-sync=target test-fast-first test-fast-rest
 
@@ -121,7 +121,7 @@ faults: $(VENV)/.dev
 # Run the property tests with new random examples, and the tests that can try harder (tests/scenes/effort.py) with many more
 # examples and full-size hostile inputs.
 fuzz: $(VENV)/.dev
-	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rlE --include='test_*.py' '^from (tests.scenes.effort|hypothesis) import' tests)
+	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rlE --include='test_*.py' '^from (tests.scenes.effort import (.*, )?tries|hypothesis import)' tests)
 
 # Mutation testing of the modules that decide about trust: at least 95 % of the mutants must fail a test. All modules take about an
 # hour on one core; `make mutate ONLY=merkle` takes those with that word in their path. See tests/mutation/accepted.toml.

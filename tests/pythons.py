@@ -20,7 +20,15 @@ from msgspec import Struct
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "pythons"
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
-FAST = ("-n", "0", "-q", "-p", "no:logging", "-m", "not processes and not slow and not clients and not browser")
+FAST = (
+    "-n",
+    "0",
+    "-q",
+    "-p",
+    "no:logging",
+    "-m",
+    "not processes and not slow and not thorough and not clients and not browser",
+)
 """How `make test-fast` calls pytest."""
 _SECONDS = 60
 Outcome = Literal["passed", "failed", "not set up", "not here"]

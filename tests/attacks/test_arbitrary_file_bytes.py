@@ -152,7 +152,7 @@ def test_a_reader_gives_a_value_or_its_own_error_for_awkward_bytes(name: str) ->
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=tries(15, 500), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=tries(6, 500), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_a_reader_gives_a_value_or_its_own_error_for_arbitrary_bytes(name: str, data: st.DataObject) -> None:
     reader = READERS[name]

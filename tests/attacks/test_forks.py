@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.scenes.effort import rest_thorough
 from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -94,25 +95,28 @@ def test_another_source_is_refused(shop: Person) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "a = [",
-        '["skill:pdf"]\nitem = "skill:x/pdf"\n',
-        '["skill:../../x"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "0"\nsource = "a"\nsigner = "b"\n',
-        '["skill:pdf"]\nitem = "directive:x/pdf"\nversion = "1"\ndigest = "'
-        + "0" * 64
-        + '"\nsource = "a"\nsigner = "b"\n',
-        *(
-            f'["skill:pdf"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "{"0" * 64}"\nsigner = "b"\nsource = {more}\n'
-            for more in (
-                f'"a"\nref = "HEAD"\ncommit = "{"0" * 40}"',
-                f'"git+a"\ncommit = "{"0" * 40}"',
-                f'"git+a"\nref = "-u"\ncommit = "{"0" * 40}"',
-                '"git+a"\nref = "HEAD"\ncommit = "HEAD"',
-                '["a"]',
-            )
-        ),
-        '["skill:pdf"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "0"\nsource = "a"\nsigner = "b"\nmore = "c"\n',
-    ],
+    rest_thorough(
+        4,
+        [
+            "a = [",
+            '["skill:pdf"]\nitem = "skill:x/pdf"\n',
+            '["skill:../../x"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "0"\nsource = "a"\nsigner = "b"\n',
+            '["skill:pdf"]\nitem = "directive:x/pdf"\nversion = "1"\ndigest = "'
+            + "0" * 64
+            + '"\nsource = "a"\nsigner = "b"\n',
+            *(
+                f'["skill:pdf"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "{"0" * 64}"\nsigner = "b"\nsource = {more}\n'
+                for more in (
+                    f'"a"\nref = "HEAD"\ncommit = "{"0" * 40}"',
+                    f'"git+a"\ncommit = "{"0" * 40}"',
+                    f'"git+a"\nref = "-u"\ncommit = "{"0" * 40}"',
+                    '"git+a"\nref = "HEAD"\ncommit = "HEAD"',
+                    '["a"]',
+                )
+            ),
+            '["skill:pdf"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "0"\nsource = "a"\nsigner = "b"\nmore = "c"\n',
+        ],
+    ),
 )
 def test_what_the_file_cannot_say_is_refused(shop: Person, text: str) -> None:
     shop.write(ORIGINS, text)

@@ -17,6 +17,7 @@ from tests.attacks.hostile_server import announces, drips, endless, unchanged
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Attacker, AttackRunner
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -436,7 +437,9 @@ PROOFS = (
 
 
 @pytest.mark.parametrize(
-    "attack", [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *SNAPSHOTS, *PROOFS], ids=lambda attack: attack.name
+    "attack",
+    rest_thorough(8, [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *SNAPSHOTS, *PROOFS]),
+    ids=lambda attack: attack.name,
 )
 def test_the_head_is_what_the_registry_signed(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)

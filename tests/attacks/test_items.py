@@ -17,6 +17,7 @@ from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack,
 from tests.attacks.test_index import append_unread
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.directive_text import SHELL
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -448,12 +449,12 @@ def test_note_and_item_say_the_same(runner: AttackRunner, attack: Attack) -> Non
     runner.perform(attack)
 
 
-@pytest.mark.parametrize("attack", [*PATHS, *MISPLACED], ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(4, [*PATHS, *MISPLACED]), ids=lambda attack: attack.name)
 def test_a_name_leads_nowhere_else(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
 
 
-@pytest.mark.parametrize("attack", CONTENT, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(4, CONTENT), ids=lambda attack: attack.name)
 def test_a_hostile_owner_hides_nothing_in_an_item(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
 

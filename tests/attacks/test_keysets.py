@@ -16,6 +16,7 @@ from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Attac
 from tests.attacks.test_index import append_unread, cheat_index
 from tests.attacks.test_roots import SMALL_ORDER
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -453,7 +454,7 @@ RECOVERIES = (
 )
 
 
-@pytest.mark.parametrize("attack", CHAINS, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(4, CHAINS), ids=lambda attack: attack.name)
 def test_a_namespace_has_one_chain_of_keysets(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
 

@@ -25,6 +25,7 @@ from tests.attacks.hostile_server import (
     status,
 )
 from tests.attacks.simulation import IMPATIENT, Attack, Attacker, AttackRunner, progress
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.slow
@@ -243,7 +244,7 @@ def logging_in(attack: Attack) -> Attack:
     return replace(attack, command=(*LOGIN, "--fingerprint", "{pin}"), files=writable)
 
 
-@pytest.mark.parametrize("attack", [*PATIENCE, *REDIRECTS], ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(4, [*PATIENCE, *REDIRECTS]), ids=lambda attack: attack.name)
 def test_the_way_to_a_file_is_short_and_straight(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
     assert runner.elsewhere.seen == []

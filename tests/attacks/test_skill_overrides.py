@@ -17,6 +17,7 @@ from rye.workspace.items.effective_item import effective_item
 from rye.workspace.items.installed_items import installed_item
 from rye.workspace.items.item_tree import base_tree
 from rye.workspace.trusting.project_changes import project_changes
+from tests.scenes.effort import rest_thorough
 from tests.scenes.installed import install, locked, project_with_targets
 from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
@@ -161,7 +162,7 @@ PATHS = [
 
 
 class TestPaths:
-    @pytest.mark.parametrize("path", PATHS)
+    @pytest.mark.parametrize("path", rest_thorough(4, PATHS))
     def test_an_entry_for_a_hostile_path_changes_nothing(self, shop: Person, path: str) -> None:
         commit(shop, entry(path, "add"), {})
         place = shop.path(FOLDER) / path.replace("\\\\", "\\")

@@ -566,6 +566,7 @@ EVENT = st.tuples(st.sampled_from(EVENTS), st.sampled_from(ITEMS[:4]), st.intege
 
 
 class TestLives:
+    @pytest.mark.thorough
     @settings(max_examples=EXAMPLES, deadline=None)
     @given(st.lists(EVENT, min_size=4, max_size=16))
     def test_hypothesis_verdicts_change_no_answer(

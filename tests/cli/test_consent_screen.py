@@ -193,6 +193,7 @@ class TestManyItems:
         assert any("things that can run" in line and f"{2 * CONSENT.whole_items + 25} items" in line for line in lines)
         assert "-v shows all" in done.stderr
 
+    @pytest.mark.thorough
     def test_what_is_left_out_is_a_number_for_each_reason(self, collector: Person, tmp_path: Path) -> None:
         other = collector.elsewhere(tmp_path)
         other.write("rye.toml", '[project]\nname = "other"\n')
@@ -206,6 +207,7 @@ class TestManyItems:
         ).json
         assert len(again["changes"]) == CONSENT.whole_items + 5
 
+    @pytest.mark.thorough
     def test_verbose_and_json_leave_nothing_out(self, collector: Person) -> None:
         words = ("add", "../drafts", "--all", "--yes", "--dry-run")
         whole = collector.ok(*words, "-v").stderr

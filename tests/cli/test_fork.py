@@ -10,6 +10,7 @@ import pytest
 from rye.explaining.example import PROJECT
 from rye.workspace.authoring.origin_updating import BESIDE
 from tests.scenes.directive_text import directive
+from tests.scenes.effort import rest_thorough
 from tests.scenes.item_texts import FORMULA, agent, knowledge, skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -99,22 +100,25 @@ class TestFork:
 
     @pytest.mark.parametrize(
         ("kind", "place", "text"),
-        [
-            ("directive", "directives/work/ship.md", directive("work/ship")),
-            ("knowledge", "knowledge/notes/style.md", knowledge("style")),
-            ("agent", "agents/helper.md", agent("helper")),
-            ("role", "roles/reviewer.md", ROLE),
-            (
-                "formula",
-                "formulas/ship.formula.toml",
-                FORMULA.format(name="ship").replace("version = 1", 'version = "1.0.0"'),
-            ),
-            (
-                "tool",
-                "tools/text/count.py",
-                '__version__ = "1.0.0"\n__category__ = "text"\n__description__ = "Counts"\n',
-            ),
-        ],
+        rest_thorough(
+            4,
+            [
+                ("directive", "directives/work/ship.md", directive("work/ship")),
+                ("knowledge", "knowledge/notes/style.md", knowledge("style")),
+                ("agent", "agents/helper.md", agent("helper")),
+                ("role", "roles/reviewer.md", ROLE),
+                (
+                    "formula",
+                    "formulas/ship.formula.toml",
+                    FORMULA.format(name="ship").replace("version = 1", 'version = "1.0.0"'),
+                ),
+                (
+                    "tool",
+                    "tools/text/count.py",
+                    '__version__ = "1.0.0"\n__category__ = "text"\n__description__ = "Counts"\n',
+                ),
+            ],
+        ),
     )
     def test_every_kind_that_can_be_an_own_item(
         self, registry: Registry, shop: Person, kind: str, place: str, text: str

@@ -59,7 +59,7 @@ def test_export_and_import(tmp_path: Path) -> None:
     assert imported["fingerprint"] == made["fingerprint"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_sealed_key_needs_its_passphrase(tmp_path: Path) -> None:
     rye = Person(tmp_path)
     secret = {"RYE_PASSPHRASE": "correct horse"}

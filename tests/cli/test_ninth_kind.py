@@ -137,5 +137,6 @@ class TestARegistry:
         acme.write(".ai/checklists/broken.md", "---\nname: broken\nversion: 1.0.0\ntasks: []\n---\nx\n")
         assert acme.run("publish", ".ai/checklists/broken.md", "--yes", "--json").code == 1
 
+    @pytest.mark.thorough
     def test_the_program_itself_lists_it(self, acme: Person) -> None:
         assert f"checklist NAME           {ROW.summary}" in acme.spawn("new", "--help").stdout

@@ -201,6 +201,7 @@ class TestConfig:
 
 
 class TestRegistryServe:
+    @pytest.mark.thorough
     def test_one_command_makes_pins_and_logs_in_and_the_terminal_ends_it(self, tmp_path: Path) -> None:
         user = Person(tmp_path, "mine")
         with _serving(user) as process:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.screens.people import ScreenPeople, make_people
 from tests.cli.screens.shots import COLORED, FOLDER, SCREENS, WIDTHS, kept, shot, variants
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.processes
 
@@ -26,7 +27,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScreenPeople]:
     made.registry.stop()
 
 
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("name", rest_thorough(8, SCREENS))
 def test_a_screen_is_as_it_is_kept(people: ScreenPeople, name: str) -> None:
     for variant, width, color in variants():
         file = kept(variant, name)

@@ -104,6 +104,7 @@ def test_a_question_has_one_answer_everywhere(acme: Person, registry: Registry, 
     assert faces["API"]("zebra") == []
 
 
+@pytest.mark.thorough
 def test_installed_items_are_in_the_same_order(acme: Person, registry: Registry) -> None:
     user = registry.user()
     user.ok(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -94,15 +95,18 @@ def test_the_version_is_known_without_a_single_value_type(rye: Person) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        ".ai/tools/some/thing.py",
-        ".ai/knowledge/some/thing.md",
-        ".ai/agents/thing.md",
-        ".ai/roles/thing.md",
-        ".ai/formulas/thing.formula.toml",
-        ".ai/skills/thing",
-        ".ai/bundles/thing.bundle.toml",
-    ],
+    rest_thorough(
+        4,
+        [
+            ".ai/tools/some/thing.py",
+            ".ai/knowledge/some/thing.md",
+            ".ai/agents/thing.md",
+            ".ai/roles/thing.md",
+            ".ai/formulas/thing.formula.toml",
+            ".ai/skills/thing",
+            ".ai/bundles/thing.bundle.toml",
+        ],
+    ),
 )
 def test_validating_what_is_no_directive(rye: Person, path: str) -> None:
     assert imported(rye, "validate", path).isdisjoint(HEAVY)

@@ -103,18 +103,21 @@ def under_a_new_root(simulated: SimulatedRegistry, *, by_former: bool) -> None:
 
 @pytest.mark.parametrize(
     ("happens", "code"),
-    [
-        (lambda r: r.publish_policy(), ""),
-        (lambda r: under_a_new_root(r, by_former=False), ""),
-        (by_strangers, "policy-signer"),
-        (lambda r: under_a_new_root(r, by_former=True), "policy-signer"),
-        (lambda r: r.publish_policy(number=2), "policy-chain"),
-        (lambda r: r.publish_policy(number=4), "policy-chain"),
-        (lambda r: r.publish_policy(number=1, previous=None), "policy-chain"),
-        (lambda r: r.publish_policy(previous="0" * 64), "policy-chain"),
-        (lambda r: r.publish_policy(time=r.now - timedelta(seconds=1)), "policy-chain"),
-        (lambda r: r.publish_policy(origin="other.example"), "entry-foreign"),
-    ],
+    rest_thorough(
+        4,
+        [
+            (lambda r: r.publish_policy(), ""),
+            (lambda r: under_a_new_root(r, by_former=False), ""),
+            (by_strangers, "policy-signer"),
+            (lambda r: under_a_new_root(r, by_former=True), "policy-signer"),
+            (lambda r: r.publish_policy(number=2), "policy-chain"),
+            (lambda r: r.publish_policy(number=4), "policy-chain"),
+            (lambda r: r.publish_policy(number=1, previous=None), "policy-chain"),
+            (lambda r: r.publish_policy(previous="0" * 64), "policy-chain"),
+            (lambda r: r.publish_policy(time=r.now - timedelta(seconds=1)), "policy-chain"),
+            (lambda r: r.publish_policy(origin="other.example"), "entry-foreign"),
+        ],
+    ),
 )
 def test_policies_of_the_owners_follow_each_other(
     tmp_path: Path, happens: Callable[[SimulatedRegistry], object], code: str
@@ -148,6 +151,7 @@ def test_it_reads_a_folder_and_finds_each_changed_file(scene: Scene, tmp_path: P
     assert refusal("verify-release", *pin, SKILL) == "blob-hash"
 
 
+@pytest.mark.thorough
 def test_what_it_saw_cannot_be_taken_back(scene: Scene, tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     old = tmp_path / "old"
@@ -208,6 +212,7 @@ def test_a_lock_with_an_item_twice_is_none(scene: Scene, tmp_path: Path) -> None
     assert refusal("verify-lock", changed, "--pin", pin) == "bad-lock"
 
 
+@pytest.mark.thorough
 def test_a_proof_is_checked_without_the_registry(scene: Scene, tmp_path: Path) -> None:
     path = tmp_path / "ship.tlog-proof"
     scene.user.ok("log", "prove", "acme/work/ship@1.0.0", "-o", str(path))
@@ -228,6 +233,7 @@ def test_a_proof_is_checked_without_the_registry(scene: Scene, tmp_path: Path) -
         assert refusal("verify-proof", path, "--key", scene.key) == code
 
 
+@pytest.mark.thorough
 def test_a_yanked_and_a_revoked_release(scene: Scene) -> None:
     def confirmed(words: str) -> Any:
         return run("verify-release", *scene.pin, words)

@@ -23,6 +23,7 @@ from conformance.running import Process, Result, run
 from conformance.simulator.keys import b64, sha256
 from conformance.simulator.names import NameMap, Row
 from conformance.simulator.tree import Tree, follow, leaf_hash
+from tests.scenes.effort import rest_thorough
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER, DOCS = ROOT / "conformance", ROOT / "docs" / "reference"
@@ -62,7 +63,7 @@ def test_there_are_at_least_three_hundred_cases_each_with_a_name_of_its_own() ->
     assert max(Counter(case.id for case in CASES).values()) == 1
 
 
-@pytest.mark.parametrize("subject", sorted({case.id.split("/")[0] for case in CASES}))
+@pytest.mark.parametrize("subject", rest_thorough(4, sorted({case.id.split("/")[0] for case in CASES})))
 def test_each_case_quotes_the_paragraph_that_it_plays(subject: str) -> None:
     wrong = [
         (case.id, case.page, case.quote)
@@ -233,6 +234,7 @@ def test_rye_as_a_process_passes_a_sample_and_the_reports_are_written(
     assert "passed" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 @pytest.mark.processes
 def test_rye_passes_with_a_process_for_each_request(tmp_path: Path) -> None:
     assert main(["--client", CLIENT, "--each", "heads/a-refused-head", "keysets/recovery-stays-accepted"]) == 0
@@ -276,6 +278,7 @@ def test_the_list_shows_what_each_case_plays(capsys: pytest.CaptureFixture[str])
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "status"), [(["--list"], 0), (["--list", "heads/a-smaller-log"], 0), (["--client", CLIENT, "heads/"], 1)]
 )

@@ -125,6 +125,7 @@ def test_500_directives_on_5000_sections_take_no_quadratic_time() -> None:
     assert _seconds(base, keys) < 8
 
 
+@pytest.mark.thorough
 def test_hostile_shapes_stay_near_linear() -> None:
     hashes = "# a\n" * 7_500 * SCALE
     assert _seconds(hashes, overrides(*(directive("append", "# a", "x") for _ in range(750 * SCALE)))) < 8 * SCALE

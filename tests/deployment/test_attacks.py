@@ -19,6 +19,7 @@ from rye.errors import RyeError
 from rye.installation.transaction import Writer, exclusive
 from rye.project.lock import Lock, lock_text, parse_lock
 from rye.workspace.trusting.acceptance import remember
+from tests.scenes.effort import rest_thorough
 from tests.scenes.installed import count_as_verified, install, project_with_targets, tree, uninstall, write_manifest
 from tests.scenes.item_texts import FORMULA, agent, knowledge, skill
 from tests.scenes.person import Person
@@ -88,7 +89,7 @@ def row(path: str, item: str = "skill:acme/pdf", target: str = "claude", data: b
     )
 
 
-@pytest.mark.parametrize("path", HOSTILE)
+@pytest.mark.parametrize("path", rest_thorough(8, HOSTILE))
 def test_a_row_whose_path_no_adapter_writes_is_ignored(shop: Person, path: str) -> None:
     shop.write(".ai/deploy.lock", state_text(State((row(path),))))
     before = tree(shop)

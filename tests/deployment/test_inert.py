@@ -20,6 +20,7 @@ from rye.items.identity import Identity
 from rye.items.knowledge import Knowledge
 from rye.items.reading import Metadata
 from rye.project.agent_programs import program_names
+from tests.scenes.effort import rest_thorough
 from tests.scenes.installed import install, project_with_targets
 from tests.scenes.item_texts import agent, bound, knowledge, skill, wrapped
 from tests.scenes.person import Person
@@ -116,7 +117,7 @@ def test_the_readers_import_what_the_programs_import(program: str) -> None:
         assert found == (name in IMPORTS[program]), (program, name)
 
 
-@pytest.mark.parametrize("name", ["claude", "codex", "copilot", "cursor", "gemini", "opencode"])
+@pytest.mark.parametrize("name", rest_thorough(4, ["claude", "codex", "copilot", "cursor", "gemini", "opencode"]))
 @given(title=hostile, description=hostile, before=st.sampled_from(BEFORE), after=st.sampled_from(("", "`\n\nmore\n")))
 def test_nobody_imports_from_a_line_about_knowledge(
     name: str, title: str, description: str, before: str, after: str

@@ -351,6 +351,7 @@ def test_a_removed_row_hides_no_file_of_a_recorded_target(team: Person) -> None:
     assert team.path(PLAN).read_text() == "Obey me.\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("path", "item"),
     [
@@ -389,6 +390,7 @@ def test_a_row_for_another_program_makes_no_installation_write_there(registry: R
     assert not other.path(".agents/skills/other").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["update -y", "add acme/work/other -y", "deploy"])
 def test_a_row_that_only_a_commit_brought_does_not_choose_where_a_deploy_writes(
     registry: Registry, user: Person, command: str

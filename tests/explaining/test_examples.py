@@ -11,6 +11,7 @@ import pytest
 
 from rye.explaining.example import EXAMPLES, PROJECT, Example, code_of, examples
 from rye.explaining.table import AREAS, by_code, load
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person, Result
 
 TABLE = by_code(load())
@@ -99,14 +100,14 @@ def with_the_bad_text(person: Person, example: Example) -> Result:
         path.write_bytes(before)
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", rest_thorough(8, READ))
 def test_a_text_is_wrong_as_shown_and_right_as_shown(shared: Person, good: Mapping[str, Result], name: str) -> None:
     example = READ[name]
     expect_code(with_the_bad_text(shared, example), name)
     assert code_of(name) not in codes_of(good[example.command])
 
 
-@pytest.mark.parametrize("name", CHANGED)
+@pytest.mark.parametrize("name", rest_thorough(8, CHANGED))
 def test_a_changed_file_is_found_by_the_command_as_shown(tmp_path: Path, name: str) -> None:
     example = CHANGED[name]
     person = project(tmp_path)
@@ -117,7 +118,7 @@ def test_a_changed_file_is_found_by_the_command_as_shown(tmp_path: Path, name: s
     assert (result.code, code_of(name) in codes_of(result)) == (0, False), result
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", rest_thorough(8, COMMANDS))
 def test_a_command_fails_as_shown_and_works_as_shown(tmp_path: Path, name: str) -> None:
     example = COMMANDS[name]
     for number, (text, is_good) in enumerate(((example.bad, False), (example.good, True))):

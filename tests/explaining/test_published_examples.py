@@ -9,6 +9,7 @@ import pytest
 
 from rye.explaining.example import PROJECT, Example, code_of
 from tests.explaining.test_examples import ALL, codes_of, expect_code, run
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -25,7 +26,7 @@ def acme(registry: Registry) -> Person:
     return user
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", rest_thorough(4, PUBLISHED))
 def test_a_command_fails_as_shown_and_works_as_shown(acme: Person, name: str) -> None:
     example = PUBLISHED[name]
     *first, last = example.bad.strip().splitlines()

@@ -184,6 +184,7 @@ class TestTheProjectsLockOfSkills:
         assert person.ok("import", "--yes").stdout == "nothing new to import\n"
         assert files == {name: person.path(name).read_bytes() for name in files}
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("wrong", ["0" * 64, hashlib.sha256(PDF.encode()).hexdigest()])
     def test_a_digest_that_does_not_hold_is_an_error(
         self, person: Person, server: GitServer, repository: Repository, wrong: str
@@ -198,6 +199,7 @@ class TestTheProjectsLockOfSkills:
         assert wrong in line
         assert PDF_HASH in line
 
+    @pytest.mark.thorough
     def test_a_repository_that_moved_on_is_an_error_and_can_be_left_out(
         self, person: Person, server: GitServer, repository: Repository
     ) -> None:
@@ -305,6 +307,7 @@ def user_lock(url: str, digest: str) -> str:
 
 
 class TestTheUsersLockOfSkills:
+    @pytest.mark.thorough
     def test_both_kinds_of_digest_hold_or_are_errors(
         self, person: Person, server: GitServer, repository: Repository
     ) -> None:
@@ -367,6 +370,7 @@ class TestToolHive:
         assert f'rev = "{commit}"' in person.path("rye.toml").read_text()
         to_green(person)
 
+    @pytest.mark.thorough
     def test_wrong_digests_and_commits_are_errors(self, person: Person, server: GitServer, nested: Repository) -> None:
         commit = nested.git("rev-parse", "main")
         person.write("toolhive.lock.yaml", toolhive(server, commit, "0" * 64))
@@ -524,6 +528,7 @@ class TestMarketplacesAndFolders:
         found = person.ok("import", "--yes", "--json").json
         assert (found["items"], found["left_out"][0]["reason"]) == ([], "it is reached through a link")
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("says", [True, False], ids=["plugin.json", ""])
     def test_a_plugins_agents_come_with_its_skills(self, person: Person, server: GitServer, says: bool) -> None:
         files = {"agents/reviewer.md": agent("reviewer"), "skills/pdf/SKILL.md": PDF}
@@ -566,6 +571,7 @@ class TestTogether:
         person.write(".agents/.skill-lock.json", user_lock(server.url("skills"), PDF_HASH))
         assert len(person.ok("import", "--yes", "--json").json["items"]) == 1
 
+    @pytest.mark.thorough
     def test_two_states_of_a_repository_are_two_sources(self, person: Person, server: GitServer) -> None:
         made = Repository(server.root / "acme" / "skills.git")
         first = made.commit(FILES)

@@ -107,6 +107,7 @@ def test_remote_branches_are_listed_and_filtered(git: Git, version: int) -> None
     assert git.run("ls-remote", "--tags", url, version=version).stdout == ""
 
 
+@pytest.mark.thorough
 @PROTOCOLS
 def test_a_fetch_brings_a_new_release_and_takes_a_withdrawn_one_away(
     git: Git, served: tuple[UncheckedRegistry, str], version: int

@@ -15,6 +15,7 @@ from rye.items.directive.model import Directive
 from rye.items.directive.reader import as_json
 from rye.limits import CONTENT
 from tests.items.test_directive_sample import FENCE, changed, findings, only, reading, text
+from tests.scenes.effort import rest_thorough
 from tests.scenes.parsed import parsed
 
 pytestmark = pytest.mark.processes
@@ -234,7 +235,7 @@ HOSTILE: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("case", rest_thorough(8, HOSTILE))
 def test_hostile_files_are_answered_within_a_second(case: str) -> None:
     content = HOSTILE[case]()
     leave_out_older_objects()
@@ -254,6 +255,7 @@ def leave_out_older_objects() -> None:
     gc.freeze()
 
 
+@pytest.mark.thorough
 def test_hostile_files_stay_below_200_megabytes() -> None:
     peak = Path("/proc/self/status")
     if not peak.exists():

@@ -186,6 +186,7 @@ def test_arithmetic_has_the_usual_precedence(a: int, b: int, c: int) -> None:
     assert evaluate(parse("(a - b) - c == a - (b + c)"), context) is True
 
 
+@pytest.mark.thorough
 @settings(max_examples=EXAMPLES)
 @given(values, values)
 def test_comparison_laws(left: object, right: object) -> None:

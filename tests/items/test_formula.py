@@ -15,7 +15,7 @@ from rye.items.formula.model import Formula, Step
 from rye.items.formula.reader import as_json, read, template
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.toml_reading import TomlError, read_toml
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 from tests.scenes.parsed import parsed
 from tests.scenes.shared_data import shared
 
@@ -307,7 +307,7 @@ def test_all_real_formulas_parse() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "toml",
-    [
+    rest_thorough(4, [
         "a" + ".a" * 120_000 + " = 1",
         "[" + "a." * 100_000 + "a]",
         "x = {a" + ".a" * 100_000 + " = 1}",
@@ -323,7 +323,7 @@ def test_all_real_formulas_parse() -> None:
         "".join(f'[[steps]]\nid = "s{n}"\nneeds = ["s{(n + 1) % 1_500}"]\n' for n in range(1_500)),
         '[[steps]]\nid = "a"\nneeds = [' + ", ".join(f'"n{n}"' for n in range(20_000)) + "]\n",
         '[[steps]]\nid = "a"\nchildren = ' + "[{children = " * 15 + "[]" + "}]" * 15,
-    ],
+    ]),
 )  # fmt: skip
 def test_hostile_toml_takes_bounded_time(toml: str) -> None:
     started = time.thread_time()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.items.tool.reader import Tool, as_json, read, template
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 from tests.scenes.parsed import parsed
 
 EXAMPLES = tries(60, 1000)
@@ -360,16 +360,19 @@ def test_a_malformed_description_is_not_reported_missing_too() -> None:
 
 @pytest.mark.parametrize(
     ("suffix", "text"),
-    [
-        (".js", ("export const " + "$from" * 700 + "=1;\n") * 70),
-        (".js", "const __a__ = [" + '"x",' * 60_000),
-        (".js", "const a" + " " * 250_000),
-        (".js", "import " * 40_000),
-        (".sh", "a=1 " * 60_000),
-        (".sh", "__a__=(" + "x " * 100_000),
-        (".sh", 'a="' + "\\x" * 120_000),
-        (".sh", "# __a__ = x\n" * 20_000),
-    ],
+    rest_thorough(
+        4,
+        [
+            (".js", ("export const " + "$from" * 700 + "=1;\n") * 70),
+            (".js", "const __a__ = [" + '"x",' * 60_000),
+            (".js", "const a" + " " * 250_000),
+            (".js", "import " * 40_000),
+            (".sh", "a=1 " * 60_000),
+            (".sh", "__a__=(" + "x " * 100_000),
+            (".sh", 'a="' + "\\x" * 120_000),
+            (".sh", "# __a__ = x\n" * 20_000),
+        ],
+    ),
 )
 def test_hostile_headers_cost_linear_time(suffix: str, text: str) -> None:
     start = time.thread_time()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rye.limits import CONTENT
 from rye.text.yaml_reading import YamlError, core_value, json_safe, read_yaml
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 
 EXAMPLES = tries(100, 2000)
 
@@ -183,14 +183,17 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
-    [
-        '"' + "\\x41" * 40_000 + '"',
-        "a: " + "x" * 200_000,
-        "- a\n" * 9_000,
-        "a: |\n" + " x\n" * 60_000,
-        "#" * 200_000,
-        "'" * 200_000,
-    ],
+    rest_thorough(
+        4,
+        [
+            '"' + "\\x41" * 40_000 + '"',
+            "a: " + "x" * 200_000,
+            "- a\n" * 9_000,
+            "a: |\n" + " x\n" * 60_000,
+            "#" * 200_000,
+            "'" * 200_000,
+        ],
+    ),
 )
 def test_large_harmless_documents_are_read_in_bounded_time(text: str) -> None:
     started = time.thread_time()

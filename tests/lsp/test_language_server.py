@@ -597,6 +597,7 @@ def test_an_editor_that_cannot_move_files_is_told(shop: Person) -> None:
     assert said.startswith("This editor cannot move files")
 
 
+@pytest.mark.thorough
 def test_all_items_are_found_by_letters_of_their_ids(shop: Person) -> None:
     shop.write(".ai/packages/other/tools/fs/get.py", "x = 1\n")
     client = Client(shop.folder)

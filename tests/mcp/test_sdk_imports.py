@@ -35,6 +35,7 @@ def test_one_room_imports_it_and_one_command_imports_that() -> None:
     assert through == {"rye.cli.mcp.serve"}
 
 
+@pytest.mark.thorough
 @pytest.mark.processes
 def test_no_other_command_does(tmp_path: Path) -> None:
     rye = Person(tmp_path)

@@ -205,7 +205,6 @@ class TestTheTestsOfAModule:
         source = 'COMMANDS = {"show": ("rye.cli.use.show:show", "Use")}\nTEXT = "rye.toml is read"\n'
         assert changed.imports_of(source) == {"rye.cli.use.show"}
 
-    @pytest.mark.slow
     @pytest.mark.thorough
     def test_a_module_of_this_tree_has_tests_and_cites_rules(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert changed.show_nearest(["rye/items/role/reader.py"], run=False) == 0

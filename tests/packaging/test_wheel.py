@@ -170,6 +170,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "bin"
 
 
+@pytest.mark.thorough
 def test_nothing_that_the_client_needs_is_missing_in_its_pins(installed: Path) -> None:
     checked = subprocess.run(
         [sys.executable, "-m", "pip", "--python", str(installed / "python"), "check"],
@@ -211,6 +212,7 @@ def test_a_client_alone_makes_validates_and_installs(installed: Path, registry: 
     assert "json-validate" in rye("schema")
 
 
+@pytest.mark.thorough
 def test_a_client_alone_has_the_whole_front_door(installed: Path, registry: Registry, tmp_path: Path) -> None:
     code = """if True:
         import sys

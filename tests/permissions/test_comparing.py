@@ -70,7 +70,7 @@ def test_a_text_that_is_made_to_be_hard_to_compare_takes_no_minutes() -> None:
     assert patched(old, found) == new
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rights_that_are_hard_to_judge_are_told_within_one_bound() -> None:
     """Each alone takes a tenth of a second; everything beyond the bound counts as the worst case."""
     hard = tuple(f"rye.*c{'?' * 12}*{number}b" for number in range(500))

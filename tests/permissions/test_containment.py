@@ -124,6 +124,7 @@ def test_dots_mean_nothing_to_a_star() -> None:
     assert contained("rye.*.tool.x", ["rye.*x"])
 
 
+@pytest.mark.thorough
 def test_patterns_made_to_explode_are_counted_as_widened() -> None:
     """Deciding ``*a??…?`` needs exponentially many states; giving up must never look like "not widened"."""
     started = time.thread_time()
@@ -145,6 +146,7 @@ def test_a_spent_budget_fails_closed() -> None:
     assert time.thread_time() - started < MANY / 50
 
 
+@pytest.mark.thorough
 def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() -> None:
     chance = random.Random(7)
 
@@ -161,6 +163,7 @@ def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() 
                 assert one in widened or not fnmatchcase(text, one) or granted(text, old)
 
 
+@pytest.mark.thorough
 def test_large_ordinary_sets_are_quick_and_exact() -> None:
     old = [f"rye.execute.tool.acme.t{n}.*" for n in range(MANY)]
     started = time.thread_time()

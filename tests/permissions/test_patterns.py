@@ -66,6 +66,7 @@ def test_every_pattern_means_what_fnmatch_says(pattern: str, text: str) -> None:
         assert automaton_matches(text, pattern) is fnmatchcase(text, pattern)
 
 
+@pytest.mark.thorough
 @settings(max_examples=EXAMPLES)
 @given(odd, st.characters())
 def test_every_class_holds_what_fnmatch_says(inside: str, character: str) -> None:

@@ -126,6 +126,7 @@ policies = st.builds(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(policies, policies, st.lists(some, max_size=3))
 def test_combining_only_tightens(one: Policy, other: Policy, capabilities: list[str]) -> None:

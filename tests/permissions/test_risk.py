@@ -90,7 +90,7 @@ def test_overlapping_rows_take_the_higher_tier() -> None:
     assert tier("rye.execute.tool.acme.x", table) is Tier.ELEVATED
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_is_too_complex_to_compare_is_unrestricted_and_quick() -> None:
     started = time.thread_time()
     table = rows({"*a" + "?" * 20: "safe", "*[!a]" + "?" * 20: "safe"})
@@ -110,13 +110,13 @@ def test_the_tiers_of_a_set_are_those_of_its_members() -> None:
     assert tiers([]) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_many_ordinary_patterns_are_all_told_exactly() -> None:
     many = [f"rye.execute.tool.acme.n{number}.*" for number in range(500)]
     assert set(tiers(many).values()) == {tier(many[0])} == {Tier.ELEVATED}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_long_set_of_hard_patterns_is_told_within_one_bound() -> None:
     """Each takes a tenth of a second, and a release note has room for two thousand."""
     hard = [f"rye.*a{'?' * 12}*{number}b" for number in range(1500)]

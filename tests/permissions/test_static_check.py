@@ -100,7 +100,7 @@ def test_findings_stand_in_the_order_of_the_file() -> None:
     assert [(one.code, one.line) for one in found] == [("D702", 1), ("D701", 100), ("D701", 101)]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_thousands_of_calls_and_capabilities_end_soon() -> None:
     started = time.thread_time()
     calls = [Call("load", "tool", f"a{n}", 1, 1) for n in range(3000)]

@@ -300,7 +300,7 @@ def test_a_decoder_gives_a_value_or_its_own_error_for_awkward_bytes(name: str) -
 
 
 @pytest.mark.parametrize("name", DECODERS)
-@settings(max_examples=tries(20, 2_000), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=tries(6, 2_000), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_a_decoder_gives_a_value_or_its_own_error_for_arbitrary_bytes(name: str, data: st.DataObject) -> None:
     decoder = DECODERS[name]

@@ -15,6 +15,7 @@ from rye.errors import RyeError
 from rye.registry.front_check import CHANGES, FRESH, Report, Seen, check_front, is_of_time_and_length
 from rye.registry.protocol import wire
 from rye.registry.transport.seam import FetchError
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher
 
@@ -71,17 +72,20 @@ def is_fresh(path: str) -> bool:
 
 @pytest.mark.parametrize(
     ("setting", "asked", "expected"),
-    [
-        ("", "https://registry.example.org", ("problem", "address-missing")),
-        ("http://0.0.0.0:8420", "https://registry.example.org", ("problem", "address-missing")),
-        ("https://other.example.org", "https://registry.example.org", ("problem", "address-other")),
-        ("http://registry.example.org", "https://registry.example.org", ("problem", "address-other")),
-        ("https://registry.example.org/items", "https://registry.example.org", ("problem", "address-other")),
-        ("https://Registry.example.org:443/", "https://registry.example.org", None),
-        ("https://registry.example.org", "http://127.0.0.1:8420", None),
-        ("", "http://127.0.0.1:9000", ("advice", "address-missing")),
-        ("", "http://localhost:8420", None),
-    ],
+    rest_thorough(
+        4,
+        [
+            ("", "https://registry.example.org", ("problem", "address-missing")),
+            ("http://0.0.0.0:8420", "https://registry.example.org", ("problem", "address-missing")),
+            ("https://other.example.org", "https://registry.example.org", ("problem", "address-other")),
+            ("http://registry.example.org", "https://registry.example.org", ("problem", "address-other")),
+            ("https://registry.example.org/items", "https://registry.example.org", ("problem", "address-other")),
+            ("https://Registry.example.org:443/", "https://registry.example.org", None),
+            ("https://registry.example.org", "http://127.0.0.1:8420", None),
+            ("", "http://127.0.0.1:9000", ("advice", "address-missing")),
+            ("", "http://localhost:8420", None),
+        ],
+    ),
 )
 def test_its_own_address_is_the_one_that_was_asked(
     tmp_path: Path, setting: str, asked: str, expected: tuple[str, str] | None

@@ -216,7 +216,7 @@ class TestLookingUp:
         on_paths = {place.sha256 for name in asked for place in path(store, root, name)}
         assert opened.keys() == on_paths
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_a_batch_of_names_takes_one_round_for_each_level(self, small: None) -> None:
         store = Store()
         root = store.add(EMPTY_MAP_SHA256, numbered(2000)).root

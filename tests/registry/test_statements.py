@@ -309,7 +309,7 @@ def test_every_value_has_one_text_which_gives_it_back_hypothesis(value: Logged) 
     assert all(len(line.encode()) <= 2048 for line in text.split("\n"))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=tries(80, 3_000))
 @given(STATEMENT, st.data())
 def test_an_altered_byte_is_refused_or_means_something_else_hypothesis(value: Logged, data: st.DataObject) -> None:

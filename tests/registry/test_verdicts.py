@@ -490,6 +490,7 @@ class TestOtherPrograms:
         remember(path, entries(600))
         assert recall(path, entries(600)) == entries(600)
 
+    @pytest.mark.thorough
     @pytest.mark.processes
     @pytest.mark.parametrize("after", [0.0, 0.01, 0.03])
     def test_a_program_that_dies_while_it_writes_spoils_nothing(self, path: Path, after: float) -> None:

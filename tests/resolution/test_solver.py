@@ -233,7 +233,7 @@ class TestHostileAuthors:
         error = refusal(project({"p0000": "*"}), MemoryRegistry({**graph, f"p{length}": releases("2.0.0")}))
         assert len(error.explanation.lines) <= RESOLUTION.proof_lines + 1
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_a_package_with_many_releases(self) -> None:
         graph = {
             "a": {f"1.{n}.0": Release({"b": f"^{n + 2}"}) for n in range(2000)} | {"0.1.0": Release({"b": "^1"})},
@@ -252,7 +252,7 @@ class TestSpeed:
 
     make = staticmethod(runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "solver.py"))["make"])
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     @SIZES
     def test_solvable(self, packages: int, chosen: int, seconds: float) -> None:
         root, registry = self.make(packages, 10, chosen, solvable=True)
@@ -264,7 +264,7 @@ class TestSpeed:
         for name, version in outcome.versions.items():
             assert all(outcome.versions[need.package] in need.range for need in registry.graph[name][version])
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     @SIZES
     def test_unsolvable(self, packages: int, chosen: int, seconds: float) -> None:
         root, registry = self.make(packages, 10, chosen, solvable=False)

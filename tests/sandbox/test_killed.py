@@ -20,6 +20,7 @@ import pytest
 from tests.sandbox.calling import LINUX, NOBODY, answer, answered, ask, demanded
 from tests.sandbox.conftest import Begin
 from tests.sandbox.playing import Answer
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.processes
 Start = Callable[[str, str], "subprocess.Popen[str]"]
@@ -140,6 +141,7 @@ def test_a_granted_folder_that_was_moved_meanwhile_is_swept_where_it_is(start: S
     assert not (base / "project/dist/old/.claude").exists()
 
 
+@pytest.mark.thorough
 def test_a_granted_folder_that_is_gone_is_named(start: Start, call: Call, base: Path) -> None:
     killed_when(start("build/ keep/", LEAVE + "sleep 60"), base / "project/build/done")
     until_over(base)
@@ -149,7 +151,7 @@ def test_a_granted_folder_that_is_gone_is_named(start: Start, call: Call, base: 
     assert journals(base) == []
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "others"])
+@pytest.mark.parametrize("damage", rest_thorough(1, ["cut", "changed", "others"]))
 def test_a_damaged_journal_stops_every_tool(start: Start, call: Call, base: Path, damage: str) -> None:
     killed_when(start("build/ keep/", LEAVE + "sleep 60"), base / "project/build/done")
     until_over(base)
@@ -166,6 +168,7 @@ def test_a_damaged_journal_stops_every_tool(start: Start, call: Call, base: Path
     assert call("dist/", "true").code == "ok"
 
 
+@pytest.mark.thorough
 def test_numbers_of_devices_may_change_with_a_restart(start: Start, call: Call, base: Path) -> None:
     """Power loss: the same project has another device number afterwards."""
     from rye.runtime.sandbox import journal as written

@@ -68,6 +68,7 @@ def test_memory_counts_for_all_processes_together(
     assert code_of(outcome) == "tool-failed"
 
 
+@pytest.mark.thorough
 def test_processor_time_of_all_processes_ends(any_sandbox: Backend, tmp_path: Path) -> None:
     outcome = attempt(any_sandbox, tmp_path, ("burn_in_children", []), cpu_seconds=1)
     assert (outcome.ended, outcome.reason) == ("killed", "processor time")

@@ -1,4 +1,4 @@
-"""How much a test tries: little in ``make test``, much in ``make fuzz``, which runs every file that uses this."""
+"""How much a test tries: little in ``make test``, much in ``make fuzz``, which runs every file that uses :func:`tries`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rest_thorough(
     that the first of each are run. ``make test-fast`` leaves the others out, too; ``make fuzz`` runs them all.
     """
     rows = [each if isinstance(each, tuple) else (each,) for each in values]
-    rest = [] if FUZZ else [pytest.mark.thorough, pytest.mark.slow]
+    rest = [] if FUZZ else [pytest.mark.thorough]
     before: Counter[Hashable] = Counter()
     given = []
     for row in rows:

@@ -32,7 +32,7 @@ from rye.project.manifest import parse_manifest
 from rye.schemas.catalog import CATALOG, schema
 from rye.text.frontmatter import FrontmatterError, split
 from rye.text.yaml_reading import YamlError, read_yaml
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 from tests.scenes.shared_data import shared
 
 MANIFEST: dict[str, Any] = {
@@ -287,7 +287,7 @@ def test_the_whole_document_is_taken_by_both(name: str) -> None:
     assert [error.message for error in validator(name).iter_errors(document)] == []
 
 
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("name", rest_thorough(4, list(CASES)))
 @settings(max_examples=tries(60, 3000), deadline=None)
 @given(data=st.data())
 def test_reader_and_schema_refuse_the_same(name: str, data: st.DataObject) -> None:

@@ -130,7 +130,7 @@ class TestATokenDoesNotOutliveTheOneThatCreatedIt:
         with database.reader(local.service.engine) as connection:
             assert not any(tokens.is_active(connection, one, now_text()) for one in (first, second))
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_a_chain_of_a_thousand_generations_cannot_stop_the_revocation(
         self, local: LocalRegistry, full: str
     ) -> None:
@@ -162,6 +162,7 @@ class TestRacesOnPostgresql:
             made, _ = administration.create_token(connection, "n", ["admin"], [], None, None, By(now_text(), by))
             return made
 
+    @pytest.mark.thorough
     def test_a_token_that_is_creating_another_is_revoked_after_it_and_with_it(self, engine: sa.Engine) -> None:
         stolen = self.make(engine, "operator")
         child = self.make(engine, f"token:{tokens.token_id(stolen)}")

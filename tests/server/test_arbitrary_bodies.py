@@ -20,6 +20,7 @@ from registry_server.api.operations import Operation
 from registry_server.api.requests import decode_request
 from rye.errors import RyeError
 from tests.registry.test_arbitrary_bytes import AWKWARD
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import error_code
 
@@ -44,7 +45,7 @@ def test_there_are_calls_with_documents() -> None:
     assert len(IDS) > 10
 
 
-@pytest.mark.parametrize("call", CALLS, ids=[one.name for one in CALLS])
+@pytest.mark.parametrize("call", rest_thorough(8, CALLS), ids=[one.name for one in CALLS])
 def test_no_body_is_an_internal_error(
     local: LocalRegistry, full: str, monkeypatch: pytest.MonkeyPatch, call: Operation
 ) -> None:
@@ -59,7 +60,7 @@ def test_no_body_is_an_internal_error(
             assert "registry's answer" not in answer.text
 
 
-@pytest.mark.parametrize("call", DOCUMENTS, ids=IDS)
+@pytest.mark.parametrize("call", rest_thorough(4, DOCUMENTS), ids=IDS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_every_document_is_read_or_refused_as_a_request(call: Operation, data: st.DataObject) -> None:

@@ -26,6 +26,7 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.signing.private_text import seal
+from tests.scenes.effort import rest_thorough
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import ORIGIN, init, run, token
 from tests.server.test_never_fork import copy_database, everything, follow, serving, shown_size
@@ -383,7 +384,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 class TestUnreadableBackups:
-    @pytest.mark.parametrize("what", UNREADABLE)
+    @pytest.mark.parametrize("what", rest_thorough(8, UNREADABLE))
     def test_it_is_refused_with_a_next_step_before_anything_is_written(
         self, registry: StoppedRegistry, tmp_path: Path, what: str
     ) -> None:

@@ -163,6 +163,7 @@ def test_when_the_process_is_killed_at_any_step_every_request_is_answered_and_ap
         assert is_sound(sequencer)
 
 
+@pytest.mark.thorough
 def test_a_process_that_does_not_answer_is_killed_before_the_server_appends(data: Path) -> None:
     acme = Publisher("acme")
     with opened(data) as sequencer:
@@ -248,6 +249,7 @@ def test_what_the_server_learns_of_the_clock_later_reaches_the_process_with_each
         assert refused.value.code == "clock-jumped"
 
 
+@pytest.mark.thorough
 def test_it_ends_with_the_server_and_starts_for_a_crowd_only(data: Path) -> None:
     acme = Publisher("acme")
     with opened(data) as sequencer:

@@ -154,6 +154,7 @@ def test_a_request_does_not_wait_for_the_analysis_of_an_earlier_one(
     desk.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.processes
 def test_a_worker_that_is_stuck_is_ended_and_only_the_request_that_it_was_at_is_refused(
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
@@ -177,6 +178,7 @@ def test_a_worker_that_is_stuck_is_ended_and_only_the_request_that_it_was_at_is_
     asyncio.run(ask())
 
 
+@pytest.mark.thorough
 @pytest.mark.processes
 def test_one_request_by_itself_is_examined_here_although_there_is_a_worker(
     examination: Examination, settings: Settings, release: str
@@ -197,6 +199,7 @@ def test_one_request_by_itself_is_examined_here_although_there_is_a_worker(
     asyncio.run(ask())
 
 
+@pytest.mark.thorough
 @pytest.mark.processes
 @pytest.mark.parametrize("place", ["in the worker", "here"])
 def test_files_are_kept_once_nothing_is_wrong_with_them(

@@ -44,6 +44,7 @@ def test_the_pages_follow_an_operators_life() -> None:
         assert set(links) <= places
 
 
+@pytest.mark.thorough
 def test_its_commands_work_one_after_the_other(tmp_path: Path) -> None:
     assert list(PLAYED) == ["try", "run", "back up", "restore", "upgrade"]
     serving = None

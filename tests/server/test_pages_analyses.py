@@ -430,6 +430,7 @@ class TestPublishing:
         loop.run_until_complete(asyncio.wait_for(worked(), 60))
         assert len(registry.stored()) == 1
 
+    @pytest.mark.thorough
     @pytest.mark.processes
     def test_a_worker_analyses_too(self, registry: Analysed) -> None:
         registry.put("item")
@@ -475,6 +476,7 @@ def test_a_stored_analysis_is_shown_to_nobody_who_may_not_read_the_item(
     registry.local.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.processes
 def test_many_threads_may_read_the_first_analysis_together() -> None:
     """msgspec crashes when threads create a type's first decoder at the same moment, as the first views after a start do."""

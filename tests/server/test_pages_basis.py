@@ -310,6 +310,7 @@ def test_a_key_s_revocation_shows(world: World) -> None:
     assert _top(world.check("a_revocation")[key]) != _top(before[key])
 
 
+@pytest.mark.thorough
 def test_bytes_that_come_back_show_with_the_next_head(world: World) -> None:
     key = ("anyone", "/-/skill/acme/a/gone@2.0.0/source/notes.txt", HTML["Accept"])
     public, path = world.local.service.public, blob_path(_sha256(b"Notes\n"))
@@ -320,7 +321,6 @@ def test_bytes_that_come_back_show_with_the_next_head(world: World) -> None:
     assert b"no longer has these bytes" not in world.check("back")[key][1]
 
 
-@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize("settings", ["", 'read = "namespaces"\n'], ids=["public", "private"])
 def test_in_any_order_nothing_stale_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str) -> None:
@@ -335,6 +335,7 @@ def test_in_any_order_nothing_stale_is_served(tmp_path: Path, monkeypatch: pytes
     world.local.close()
 
 
+@pytest.mark.thorough
 def test_no_reader_is_served_the_page_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who may read one namespace sees nothing of another, whoever asked for the page before."""
     world = World(tmp_path / "data", monkeypatch, 'read = "namespaces"\n')

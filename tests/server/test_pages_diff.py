@@ -326,6 +326,7 @@ class TestBounds:
         assert "".join(f"{text}\n" for sign, text in found if sign != "+") == old
         assert "".join(f"{text}\n" for sign, text in found if sign != "-") == new
 
+    @pytest.mark.thorough
     def test_a_page_stays_small_whatever_its_rows_are(self, local: LocalRegistry, acme: Publisher) -> None:
         hidden = "\U000e0041" * 500
         many = tuple(f"rye.execute.tool.{'<&' * 100}{number}" for number in range(120))
@@ -358,7 +359,7 @@ class TestBounds:
         answer = local.get(f"{path_of(identity, '1.0.0', '2.0.0')}?page=2", headers=JSON)
         assert (answer.status_code, answer.json()["error"]["message"]) == (404, "This page has only one part.")
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_hostile_texts_are_answered_in_time(self, local: LocalRegistry, acme: Publisher) -> None:
         """difflib would need minutes for each of these."""
         pairs = [
@@ -380,7 +381,7 @@ class TestBounds:
         assert (file["form"], file["hunks"]) == ("too-large", [])
         assert "Too large to compare" in page(local, path_of(identity, "1.0.0", "2.0.0")).text_content()
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_rights_that_are_too_complex_to_compare_count_as_widened(
         self, local: LocalRegistry, acme: Publisher
     ) -> None:

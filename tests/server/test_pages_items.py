@@ -285,7 +285,7 @@ class TestHostileText:
             for character in "\u202e\u200b":
                 assert character not in answer.text
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_a_page_stays_small_whatever_is_in_it(self, local: LocalRegistry, acme: Publisher) -> None:
         for text in ("\u200b" * 80_000, "*a* " * 60_000, "<" * 200_000, "- " * 100_000, "|a" * 100_000, "&" * 250_000):
             identity = release(
@@ -503,6 +503,7 @@ class TestSearch:
         assert "<script>alert(1)</script>" in words
         assert [row["kind"] for row in document(local, "/-/search?q=zebra&kind=skill")["results"]] == ["skill"]
 
+    @pytest.mark.thorough
     def test_nothing_to_find(self, local: LocalRegistry) -> None:
         assert len(document(local, "/-/search")["results"]) > 1
         assert "Nothing matches qqqqqqqq" in text_of(page(local, "/-/search?q=qqqqqqqq"))

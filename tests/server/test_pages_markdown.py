@@ -104,16 +104,19 @@ class TestWhole:
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "text",
-        [
-            "word " * 20_000,
-            "```\n" + "x\n" * 20_000,
-            "a\n\n" * 20_000,
-            "---\n" + "k: v\n" * 9_000 + "---\n",
-            "- a\n" * 20_000,
-            "| a | b |\n|---|---|\n" + "| x | y |\n" * 6_000,
-            "# Part\n\nSome *text*.\n\n" * 4_000,
-            "*a* " * 30_000,
-        ],
+        rest_thorough(
+            4,
+            [
+                "word " * 20_000,
+                "```\n" + "x\n" * 20_000,
+                "a\n\n" * 20_000,
+                "---\n" + "k: v\n" * 9_000 + "---\n",
+                "- a\n" * 20_000,
+                "| a | b |\n|---|---|\n" + "| x | y |\n" * 6_000,
+                "# Part\n\nSome *text*.\n\n" * 4_000,
+                "*a* " * 30_000,
+            ],
+        ),
     )
     def test_every_word_is_on_some_page(self, text: str) -> None:
         found = render(text)

@@ -116,6 +116,7 @@ class TestParts:
 
 
 class TestTime:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("line", ["\r\n", "a = 1\r\n", "x" * 100_000 + "\r\n"])
     def test_a_part_of_a_hostile_text_costs_no_more_than_itself(self, line: str) -> None:
         text = line * (PAGES.source_bytes // len(line))
@@ -236,6 +237,7 @@ class TestPages:
         tree = page(local, f"/-/skill/{identity.id}")
         assert len(tree.xpath("//div[@class='prose']//pre//i[@class='k']")) > 300
 
+    @pytest.mark.thorough
     def test_a_long_tool_has_colours_on_every_page(self, local: LocalRegistry, acme: Publisher) -> None:
         identity = fresh("tool")
         put(local, acme, identity, "1.0.0", CODE.encode())

@@ -148,6 +148,7 @@ class TestWords:
 
 
 class TestServe:
+    @pytest.mark.thorough
     def test_a_port_in_use_is_said_with_another_to_try(self, tmp_path: Path) -> None:
         init(tmp_path / "data")
         with socket.socket() as taken:

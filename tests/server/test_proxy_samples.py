@@ -16,6 +16,7 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from tests.scenes.effort import rest_thorough
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import token
@@ -117,16 +118,19 @@ def test_a_missing_file_is_answered_by_the_registry(address: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/metrics",
-        "/metrics/",
-        "/metrics%2f",
-        "/registry.toml",
-        "/../registry.db",
-        "/keys/",
-        f"/index/.{'a' * 64}.tmp",
-        "/blobs/",
-    ],
+    rest_thorough(
+        4,
+        [
+            "/metrics",
+            "/metrics/",
+            "/metrics%2f",
+            "/registry.toml",
+            "/../registry.db",
+            "/keys/",
+            f"/index/.{'a' * 64}.tmp",
+            "/blobs/",
+        ],
+    ),
 )
 def test_nothing_else_of_the_folder_is_served(address: str, path: str) -> None:
     assert httpx.get(address + path).status_code == 404

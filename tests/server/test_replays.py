@@ -16,6 +16,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.notes import NoteSignature, SignedNote
 from rye.registry.protocol.statements import Keyset, Release, Yank, namespace_key_name
 from rye.signing.keys import PrivateKey
+from tests.scenes.effort import rest_thorough
 from tests.scenes.publisher import Client, Publisher, error_code, now
 from tests.scenes.registry_process import ORIGIN, init, run, token
 
@@ -163,19 +164,22 @@ class TestTables:
 
     @pytest.mark.parametrize(
         ("change", "said", "mended"),
-        [
-            ("UPDATE releases SET yanked = 1 WHERE name LIKE '%kept'", "releases has a wrong row", True),
-            ("UPDATE releases SET yanked = 0 WHERE name LIKE '%gone'", "releases has a wrong row", True),
-            ("DELETE FROM documents", "documents has no row", True),
-            ("UPDATE documents SET description = 'Click here'", "documents has a wrong row", True),
-            ("UPDATE releases SET content = 'x'", "releases has a wrong row", False),
-            ("UPDATE names SET fold = name || 'x'", "names has a wrong row", False),
-            ("UPDATE name_entries SET text_sha256 = x'00'", "name_entries has a wrong row", False),
-            ("UPDATE keysets SET recovery = '2020-01-01T00:00:00Z'", "keysets has a wrong row", False),
-            ("DELETE FROM map_nodes", "map_nodes has no row", True),
-            ("UPDATE map_nodes SET data = x'00'", "map_nodes has a wrong row", True),
-            ("DELETE FROM tree_edge", "tree_edge has no row", True),
-        ],
+        rest_thorough(
+            4,
+            [
+                ("UPDATE releases SET yanked = 1 WHERE name LIKE '%kept'", "releases has a wrong row", True),
+                ("UPDATE releases SET yanked = 0 WHERE name LIKE '%gone'", "releases has a wrong row", True),
+                ("DELETE FROM documents", "documents has no row", True),
+                ("UPDATE documents SET description = 'Click here'", "documents has a wrong row", True),
+                ("UPDATE releases SET content = 'x'", "releases has a wrong row", False),
+                ("UPDATE names SET fold = name || 'x'", "names has a wrong row", False),
+                ("UPDATE name_entries SET text_sha256 = x'00'", "name_entries has a wrong row", False),
+                ("UPDATE keysets SET recovery = '2020-01-01T00:00:00Z'", "keysets has a wrong row", False),
+                ("DELETE FROM map_nodes", "map_nodes has no row", True),
+                ("UPDATE map_nodes SET data = x'00'", "map_nodes has a wrong row", True),
+                ("DELETE FROM tree_edge", "tree_edge has no row", True),
+            ],
+        ),
     )
     def test_a_row_that_does_not_follow_from_the_log_is_found(
         self, data: Path, change: str, said: str, mended: bool

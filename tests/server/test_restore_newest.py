@@ -191,6 +191,7 @@ def test_without_a_head_the_checkpoint_is_enough(scene: Scene) -> None:
     scene.goes_on_after(shown)
 
 
+@pytest.mark.thorough
 def test_a_copy_that_somebody_made_after_the_crash_is_as_good(scene: Scene) -> None:
     _, shown = scene.crash("head")
     copy = scene.data.parent / "copy"
@@ -206,7 +207,7 @@ def test_a_copy_that_somebody_made_after_the_crash_is_as_good(scene: Scene) -> N
 class TestWithSomethingMissing:
     """The newer one cannot be restored: the error names what is missing, nothing older is shown, and a complete copy helps."""
 
-    @pytest.mark.parametrize("what", ["tile", "entries", "blob", "signature"])
+    @pytest.mark.parametrize("what", rest_thorough(2, ["tile", "entries", "blob", "signature"]))
     def test_nothing_older_is_restored(self, scene: Scene, what: str) -> None:
         _, shown = scene.crash("head")
         backup = str(scene.data.parent / "backup")

@@ -17,7 +17,7 @@ from registry_server.search.documents import SearchDocument
 from registry_server.search.finding import SearchResults, find
 from rye.errors import RyeError
 from rye.text.ranking.body_words import body_words
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 from tests.scenes.local_registry import LocalRegistry
 
 NAMESPACES = ("acme", "club", "secret", "zoo")
@@ -101,7 +101,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("query", rest_thorough(4, HOSTILE), ids=range(len(HOSTILE)))
 def test_a_hostile_query_is_answered_or_refused_soon(engine: sa.Engine, query: str) -> None:
     stored = [SearchDocument("skill", f"zoo/{WORDS[n % 8]}-{n}", "1.0.0", " ".join(WORDS)) for n in range(500)]
     statements: list[str] = []

@@ -333,6 +333,7 @@ def test_two_processes_worth_of_sequencers_take_turns(data: Path, template: tupl
     assert counts == [1] * 24
 
 
+@pytest.mark.thorough
 def test_every_head_is_consistent_with_every_one_before(data: Path, template: tuple[Path, str], tmp_path: Path) -> None:
     acme = Publisher("acme")
     with opened(data) as sequencer:

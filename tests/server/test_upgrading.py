@@ -337,6 +337,7 @@ def test_a_check_lists_the_steps_and_takes_none(filled: Filled, tmp_path: Path) 
     assert (refused.returncode, json.loads(refused.stdout)["error"]["code"]) == (1, "database-too-new")
 
 
+@pytest.mark.thorough
 def test_the_log_goes_on_and_what_it_has_already_is_a_duplicate(filled: Filled, data: Path, url: str) -> None:
     fill_as_0001(filled, url)
     engine = opening.connect(url)
@@ -405,6 +406,7 @@ def fill_as_0002(filled: Filled, url: str, data: Path) -> bytes:
     return head.encode()
 
 
+@pytest.mark.thorough
 def test_a_registry_of_protocol_1_goes_on_under_a_head_of_protocol_2(filled: Filled, data: Path, url: str) -> None:
     fill_as_0002(filled, url, data)
     engine = opening.connect(url)
@@ -566,6 +568,7 @@ def test_a_server_of_revision_0010_cannot_write_what_search_finds(url: str) -> N
     engine.dispose()
 
 
+@pytest.mark.thorough
 def test_more_statements_than_are_read_at_once_all_get_the_hash_of_their_text(url: str) -> None:
     acme, count = Publisher("acme"), 2345
     note = acme.claim()

@@ -369,6 +369,7 @@ class TestAnyChange:
         value = data.draw(st.integers(0, 255).filter(lambda value: value != signed[at]))
         assert check(sample, signed[:at] + bytes((value,)) + signed[at + 1 :]) != "valid"
 
+    @pytest.mark.thorough
     @settings(max_examples=EXAMPLES)
     @given(st.data())
     def test_hypothesis_any_bytes_put_in_or_taken_out(self, data: st.DataObject) -> None:

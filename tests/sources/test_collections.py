@@ -285,6 +285,7 @@ def test_if_none_of_a_name_can_be_used_the_first_says_why(server: GitServer, per
     assert "b/c/mail/SKILL.md is another skill named mail; a/mail/SKILL.md is used instead" in said
 
 
+@pytest.mark.thorough
 def test_a_name_with_letters_that_ids_do_not_have_is_written_as_an_id(server: GitServer, person: Person) -> None:
     names = {"ahrefs-automation": "Ahrefs Automation", "docker_hub": "docker_hub", "chinese": "工具"}
     files: Files = {f"{folder}/SKILL.md": skill(name) for folder, name in names.items()}

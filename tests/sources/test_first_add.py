@@ -228,6 +228,7 @@ class TestNamesOfRegistries:
             server.repository(f"{owner}/kit").commit({"skills/pdf/SKILL.md": skill("pdf")})
         return server
 
+    @pytest.mark.thorough
     def test_a_namespace_that_this_machine_never_saw_is_asked_for_first(
         self, forge: GitServer, registry: Registry, newcomer: Person
     ) -> None:

@@ -151,6 +151,7 @@ def test_an_alarm_leaves_out_its_item_and_what_needs_it_and_installs_the_rest(
     assert [row.id for row in locked(person).items] == [f"prompts/{name}" for name in "abcd"]
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_out_silently_where_only_alarms_are_or_one_is_named(server: GitServer, person: Person) -> None:
     server.repository("prompts").commit({"a/SKILL.md": skill("a"), "b/SKILL.md": skill("b", body=ALARM)})
     named = person.run("add", f"git+{server.url('prompts')}", "a", "b", "--yes", "--json")
@@ -273,6 +274,7 @@ def test_a_clone_asks_once_about_the_source_and_ci_does_not_agree_by_itself(
     assert f"git+{server.url('prompts')}" in refused.error["message"]
 
 
+@pytest.mark.thorough
 def test_update_moves_along_the_branch_and_shows_both_versions(server: GitServer, person: Person) -> None:
     repository = team(server)
     add(person, server, "pdf", rev="#main:items")
@@ -318,6 +320,7 @@ def test_head_as_a_rev_is_told_to_be_left_out(server: GitServer, person: Person)
     assert (refused["code"], refused["hint"]) == ("no-such-rev", "Remove the rev to use the default branch.")
 
 
+@pytest.mark.thorough
 def test_an_item_that_numbers_itself_and_stays_as_it_is_moves_with_its_repository(
     server: GitServer, person: Person
 ) -> None:
@@ -359,6 +362,7 @@ def test_a_moved_tag_is_an_error_of_update_that_names_both_commits(server: GitSe
     person.ok("ci")
 
 
+@pytest.mark.thorough
 def test_a_commit_that_vanished_is_named_with_where_the_ref_is_now(
     server: GitServer, person: Person, tmp_path: Path
 ) -> None:
@@ -427,6 +431,7 @@ def test_another_rev_on_the_command_line_moves_the_source(server: GitServer, per
     assert (row.source.commit, row.source.ref) == (now, "refs/tags/v1.5.0")
 
 
+@pytest.mark.thorough
 def test_another_rev_that_leads_to_the_same_commit_accuses_nobody(server: GitServer, person: Person) -> None:
     repository = team(server)
     add(person, server, "pdf")
@@ -443,6 +448,7 @@ def test_another_rev_that_leads_to_the_same_commit_accuses_nobody(server: GitSer
     person.ok(*moves)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", [("update", "-y"), ("remove", "skill:team/pdf")])
 def test_a_fork_follows_the_branch_of_its_original_wherever_that_is_by_now(
     server: GitServer, person: Person, first: tuple[str, ...]
@@ -462,6 +468,7 @@ def test_a_fork_follows_the_branch_of_its_original_wherever_that_is_by_now(
     assert "team" in parse_manifest(person.path("rye.toml").read_text()).sources
 
 
+@pytest.mark.thorough
 def test_a_fork_of_a_tag_takes_over_the_newest_one(server: GitServer, person: Person) -> None:
     repository = team(server)
     add(person, server, "pdf")
@@ -481,6 +488,7 @@ def test_a_fork_of_a_tag_takes_over_the_newest_one(server: GitServer, person: Pe
     assert "+Two." in person.ok("diff", "team/pdf").stdout
 
 
+@pytest.mark.thorough
 def test_a_fork_whose_origin_has_no_commit_is_merged_from_the_installed_copy(server: GitServer, person: Person) -> None:
     """Files that an older version wrote still read."""
     repository = team(server)
@@ -499,6 +507,7 @@ def test_a_fork_whose_origin_has_no_commit_is_merged_from_the_installed_copy(ser
     assert refused["code"] == "release-vanished", "neither another origin nor a changed record"
 
 
+@pytest.mark.thorough
 def test_a_moved_tag_and_a_vanished_item_stop_a_fork_and_accuse_nobody(server: GitServer, person: Person) -> None:
     repository = team(server)
     add(person, server, "pdf")
@@ -513,6 +522,7 @@ def test_a_moved_tag_and_a_vanished_item_stop_a_fork_and_accuse_nobody(server: G
     assert (refused["code"], "rye.lock" in str(refused)) == ("no-such-item", False), refused
 
 
+@pytest.mark.thorough
 def test_a_commit_in_the_origins_of_other_files_is_no_base(server: GitServer, person: Person) -> None:
     repository = team(server)
     add(person, server, "pdf")
@@ -530,6 +540,7 @@ def test_a_commit_in_the_origins_of_other_files_is_no_base(server: GitServer, pe
     person.ok("update", "--origin", "forms")  # the control
 
 
+@pytest.mark.thorough
 def test_a_base_that_a_committer_chose_hides_no_script(server: GitServer, person: Person) -> None:
     """They record a commit of the author's that has the script already, as if the next release brought nothing to run."""
     repository = team(server)
@@ -555,6 +566,7 @@ def test_a_base_that_a_committer_chose_hides_no_script(server: GitServer, person
     assert "run.sh: the author changed it, and it was removed here" in merged.stderr, merged
 
 
+@pytest.mark.thorough
 def test_what_a_hostile_original_brings_is_asked_about_or_refused(server: GitServer, person: Person) -> None:
     repository = team(server)
     add(person, server, "pdf")
@@ -659,6 +671,7 @@ def test_lock_check_verify_and_frozen_take_such_items_like_any_other(server: Git
     assert person.run("ci", "--json").error["code"] == "edited-files"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", ["signed", "git"])
 def test_the_policy_bounds_what_is_allowed(server: GitServer, person: Person, scale: str) -> None:
     team(server)
@@ -673,6 +686,7 @@ def test_the_policy_bounds_what_is_allowed(server: GitServer, person: Person, sc
     assert not person.path("rye.lock").exists()
 
 
+@pytest.mark.thorough
 def test_outdated_names_the_newer_tag_of_a_source_that_stays_at_one(server: GitServer, person: Person) -> None:
     repository = team(server)
     add(person, server, "pdf")
@@ -713,6 +727,7 @@ def test_outdated_names_the_newest_commit_of_a_source_that_stays_at_one(server: 
     assert len(server.requests) == asked
 
 
+@pytest.mark.thorough
 def test_outdated_sees_a_commit_that_keeps_the_version(server: GitServer, person: Person) -> None:
     text = skill("pdf", "metadata:\n  version: 1.0.0")
     repository = server.repository("prompts")

@@ -141,6 +141,7 @@ def test_a_name_that_is_another_one_elsewhere_makes_the_item_unusable(
     assert [f"skill:bad{number} was left out" in said for number in range(len(names))] == [True] * len(names)
 
 
+@pytest.mark.thorough
 def test_an_attached_file_that_is_too_large_is_not_even_read(
     server: GitServer, person: Person, evil: Repository
 ) -> None:
@@ -165,6 +166,7 @@ def test_a_folder_deeper_than_any_item_is_not_entered(server: GitServer, person:
     assert sorted(change["id"] for change in result.json["changes"]) == ["evil/good", "evil/six"]
 
 
+@pytest.mark.thorough
 def test_a_tree_that_unfolds_without_end_is_given_up(server: GitServer, person: Person, evil: Repository) -> None:
     tree = _tree(evil, [("100644", "SKILL.md", evil.blob(skill("x").encode()))])
     for _ in range(12):

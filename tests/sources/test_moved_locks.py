@@ -71,6 +71,7 @@ def test_a_person_is_asked_about_the_text_that_a_pull_brought(team: Team) -> Non
     assert "nobody signed" not in team.user.ok("ci").stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["ci", "install"])
 def test_where_nobody_is_asked_it_is_said_until_somebody_agreed(team: Team, command: str) -> None:
     compares = team.moves()
@@ -87,6 +88,7 @@ def test_where_nobody_is_asked_it_is_said_until_somebody_agreed(team: Team, comm
     assert warning not in team.user.ok("ci").stderr
 
 
+@pytest.mark.thorough
 def test_yes_says_what_it_agrees_to_also_in_a_command_about_something_else(team: Team) -> None:
     compares = team.moves()
     said = team.user.ok("update", "team/docx", "--yes").stderr
@@ -95,6 +97,7 @@ def test_yes_says_what_it_agrees_to_also_in_a_command_about_something_else(team:
     assert "nobody signed its text" not in team.user.ok("ci").stderr
 
 
+@pytest.mark.thorough
 def test_ci_asks_nothing_on_a_terminal_and_says_it(team: Team) -> None:
     team.moves()
     said = team.user.terminal("ci", env=PLAIN)
@@ -114,6 +117,7 @@ def test_what_was_installed_unseen_is_no_state_to_compare_with(team: Team) -> No
     assert f"| {LATER}\n" in shown
 
 
+@pytest.mark.thorough
 def test_installed_files_that_a_pull_brought_are_asked_about_as_well(team: Team) -> None:
     compares = team.moves()
     team.pull(files=True)
@@ -124,6 +128,7 @@ def test_installed_files_that_a_pull_brought_are_asked_about_as_well(team: Team)
     assert "nobody signed its text" not in team.user.ok("ci").stderr
 
 
+@pytest.mark.thorough
 def test_trust_project_asks_about_it_too(team: Team) -> None:
     team.moves()
     team.user.ok("ci")
@@ -151,6 +156,7 @@ def test_trust_project_agrees_to_no_text_that_rye_lock_does_not_approve(team: Te
     assert MORE in team.text
 
 
+@pytest.mark.thorough
 def test_going_back_to_a_text_that_this_user_agreed_to_asks_nothing_and_is_said(team: Team) -> None:
     team.moves()
     team.user.ok("install", "--yes")
@@ -164,6 +170,7 @@ def test_going_back_to_a_text_that_this_user_agreed_to_asks_nothing_and_is_said(
     assert "rye.lock moved" not in team.user.ok("install").stderr
 
 
+@pytest.mark.thorough
 def test_a_run_that_trusts_the_lock_asks_nothing_says_it_and_remembers_nothing(team: Team) -> None:
     team.moves()
     said = team.user.terminal("install", "--trust-lock", env=PLAIN)

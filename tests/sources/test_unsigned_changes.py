@@ -133,6 +133,7 @@ def test_yes_agrees_to_it(server: GitServer, person: Person) -> None:
     person.ok("ci")
 
 
+@pytest.mark.thorough
 def test_bytes_that_this_user_agreed_to_before_are_not_asked_about_again(server: GitServer, person: Person) -> None:
     """Going back to a text, and to the newer one again, brings nothing that no one looked at."""
     attacked(installed(person, server))
@@ -177,6 +178,7 @@ def test_the_update_names_the_command_that_compares_afterwards(server: GitServer
     assert f"+{MORE}" in person.ok("diff", f"team/pdf@{before}", "team/pdf").stdout
 
 
+@pytest.mark.thorough
 def test_the_comparison_with_the_source_says_how_to_see_the_last_update(server: GitServer, person: Person) -> None:
     repository = installed(person, server)
     before = repository.git("rev-parse", "v1.0.0^{commit}")
@@ -188,6 +190,7 @@ def test_the_comparison_with_the_source_says_how_to_see_the_last_update(server: 
     person.ok("add", f"git+{server.url('prompts')}#main:items", "docx", "--as", "team", "-y")
 
 
+@pytest.mark.thorough
 def test_a_commit_that_is_not_here_is_fetched_or_refused_by_its_whole_name(server: GitServer, person: Person) -> None:
     repository = installed(person, server)
     before = repository.git("rev-parse", "v1.0.0^{commit}")

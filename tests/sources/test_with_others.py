@@ -156,6 +156,7 @@ READS_A_LOCK = (
 )
 
 
+@pytest.mark.thorough
 def test_every_command_that_reads_a_lock_goes_on_when_a_stranger_claims_a_sources_name(
     server: GitServer, registry: Registry, acme: Person
 ) -> None:
@@ -300,6 +301,7 @@ def test_an_update_that_drops_the_signature_stops(server: GitServer, person: Per
     assert "is no longer signed" in refused.error["message"]
 
 
+@pytest.mark.thorough
 def test_an_unsigned_item_that_comes_from_another_place_is_not_told_as_another_key(
     server: GitServer, person: Person
 ) -> None:
@@ -366,6 +368,7 @@ def test_deploy_writes_such_items_like_any_other(server: GitServer, person: Pers
     person.ok("deploy", "--check")
 
 
+@pytest.mark.thorough
 def test_the_cache_shows_and_forgets_repositories(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
     person.ok("add", f"git+{server.url('kit')}", "-y")
@@ -376,6 +379,7 @@ def test_the_cache_shows_and_forgets_repositories(server: GitServer, person: Per
     person.ok("ci")
 
 
+@pytest.mark.thorough
 def test_an_item_that_goes_from_the_repository_is_said_and_nothing_changes(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf")})
@@ -408,6 +412,7 @@ def test_a_diff_compares_with_what_the_source_has_now(server: GitServer, person:
     assert "+Mine." in person.run("diff", "--edited").stdout
 
 
+@pytest.mark.thorough
 def test_a_merge_of_two_branches_that_moved_the_source_is_resolved(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf")})
@@ -443,6 +448,7 @@ def test_without_sources_nothing_of_git_is_imported() -> None:
     )  # a row of rye.lock, and an exception
 
 
+@pytest.mark.thorough
 def test_an_item_that_was_taken_out_of_its_source_is_told_so(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf"), "docx/SKILL.md": skill("docx")})

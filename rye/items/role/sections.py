@@ -111,9 +111,11 @@ def _names(text: str) -> list[str]:
             plain.append(character)
     names: dict[str, None] = {}
     for part in _SPLIT.split("".join(plain)):
+        if len(names) == _MOST_NAMES:
+            break
         name = re.split(r"\s[—–-]\s|→|:", part, maxsplit=1)[0].strip(" \t.*_`\"'")
         name = re.sub(r"^(?:either|then|the|an?)\s+", "", name, flags=re.IGNORECASE)
-        if name.lower() not in _NOTHING and len(names) < _MOST_NAMES:
+        if name.lower() not in _NOTHING:
             names[name] = None
     return list(names)
 

@@ -30,6 +30,7 @@ from tests.attacks.hostile_repository.upstream import (
 )
 from tests.registry.simulated_registry import key
 from tests.scenes.approvals import but
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.slow
@@ -319,7 +320,7 @@ def test_an_incomplete_lock_installs_nothing(runner: CloneAttackRunner, attack: 
 
 @pytest.mark.parametrize(
     "act",
-    [None, *(one.act for one in BEYOND)],
+    rest_thorough(4, [None, *(one.act for one in BEYOND)]),
     ids=["the honest lock", *(one.name for one in BEYOND)],
 )
 def test_a_visitor_is_asked_before_anything_else(runner: CloneAttackRunner, act: Act | None) -> None:

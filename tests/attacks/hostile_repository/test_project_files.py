@@ -314,6 +314,7 @@ def test_a_manifest_that_says_what_it_cannot(runner: CloneAttackRunner, attack: 
     runner.perform(attack, posture)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("attack", "posture"), rows(HARMLESS))
 def test_what_changes_nothing_steers_nothing(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
     runner.perform(attack, posture)

