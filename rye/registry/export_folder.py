@@ -11,37 +11,65 @@ import contextlib
 import json
 import os
 import re
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from rye.errors import RyeError
+from rye.limits import PROJECT
 from rye.registry.marketplaces import Export
 from rye.storage.atomic import replace_file
-from rye.storage.safe_files import first_link
+from rye.storage.safe_files import first_link, open_regular, real_folder
 
 LIST = ".rye-export.json"
 _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]*)*")
 
 
 def write_export(folder: Path, files: Export) -> int:
-    """Replace the earlier export in the folder with these files; return how many changed. Raises RyeError ``wrong-folder``."""
+    """Replace the earlier export in the folder with these files; return how many changed.
+
+    What is read, written and removed is in the folder that was opened first, whatever takes its place meanwhile. Raises
+    RyeError ``wrong-folder``, and ``symlink-in-the-way`` for a link that was not there before.
+    """
     _refuse_link(folder if folder.is_symlink() else None)
-    earlier = _earlier(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with real_folder(folder.parent, folder.name, make=True) as (opened, _):
+            return _write(_Opened(folder, opened), files)
+    except NotADirectoryError:
+        raise _not_ours(folder) from None
+
+
+class _Opened(NamedTuple):
+    """The export's folder. ``descriptor``: None where the system has no calls that use one."""
+
+    folder: Path
+    descriptor: int | None
+
+    @contextlib.contextmanager
+    def at(self, path: str, *, make: bool = False) -> Iterator[tuple[int | None, Path]]:
+        """Yield the descriptor of the folder that a path is in, and the path's name there."""
+        above, _, name = path.rpartition("/")
+        with real_folder(self.folder, above, make=make, opened=self.descriptor) as (descriptor, prefix):
+            yield descriptor, Path(f"{prefix}{name}")
+
+
+def _write(opened: _Opened, files: Export) -> int:
+    earlier = _earlier(opened)
     for path in sorted({*earlier, *files}):
-        _refuse_link(first_link(folder, folder / path))
+        _refuse_link(first_link(opened.folder, opened.folder / path))
     changed = 0
     for path in sorted(set(earlier) - set(files)):
-        changed += _remove(folder, path)
+        changed += _remove(opened, path)
     for path, file in sorted(files.items()):
-        place = folder / path
         mode = 0o755 if file.executable else 0o644
-        if place.is_file() and place.read_bytes() == file.data and place.stat().st_mode & 0o777 == mode:
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(place, file.data)
-        place.chmod(mode)
-        changed += 1
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / LIST, (json.dumps(sorted(files), indent=0) + "\n").encode())
+        with opened.at(path, make=True) as (inside, name):
+            if not _is_there(name, inside, file.data, mode):
+                replace_file(name, file.data, folder=inside, mode=mode)
+                changed += 1
+    with opened.at(LIST) as (inside, name):
+        replace_file(name, (json.dumps(sorted(files), indent=0) + "\n").encode(), folder=inside)
     return changed
 
 
@@ -56,45 +84,83 @@ def _refuse_link(link: Path | None) -> None:
         )
 
 
-def _earlier(folder: Path) -> list[str]:
+def _earlier(opened: _Opened) -> list[str]:
     """Return the paths of the existing export; none for a new or empty folder."""
+    place = opened.folder / LIST
     try:
-        _refuse_link(first_link(folder, folder / LIST))
-        found = json.loads((folder / LIST).read_text("utf-8"))
+        _refuse_link(place if place.is_symlink() else None)
+        with opened.at(LIST) as (inside, name):
+            data = _read(name, inside)
+        if data is None:
+            if _is_empty(opened):
+                return []
+            raise _not_ours(opened.folder)
+        found = json.loads(data.decode("utf-8"))
         if not isinstance(found, list) or not all(isinstance(path, str) and _is_safe(path) for path in found):
             raise ValueError
         return found
-    except FileNotFoundError:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise RyeError(
-                "wrong-folder",
-                f"{str(folder)!r} contains something that no export wrote.",
-                "Give a new or empty folder, or one of an earlier export.",
-                what="export",
-            ) from None
-        return []
     except (OSError, ValueError, RecursionError):
         raise RyeError(
             "wrong-folder",
-            f"{str(folder / LIST)!r} is not a list of an export's files.",
+            f"{str(place)!r} is not a list of an export's files.",
             "Give a new folder.",
             what="export",
         ) from None
+
+
+def _not_ours(folder: Path) -> RyeError:
+    return RyeError(
+        "wrong-folder",
+        f"{str(folder)!r} contains something that no export wrote.",
+        "Give a new or empty folder, or one of an earlier export.",
+        what="export",
+    )
+
+
+def _is_empty(opened: _Opened) -> bool:
+    if opened.descriptor is None:
+        return not os.listdir(opened.folder)
+    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=opened.descriptor)
+    try:
+        return not os.listdir(listed)
+    finally:
+        os.close(listed)
+
+
+def _read(name: Path, folder: int | None) -> bytes | None:
+    """Return the bytes of a regular file; None if there is none. Raises OSError for anything else in its place."""
+    try:
+        with open_regular(name, folder) as stream:
+            return stream.read(PROJECT.lock_bytes)
+    except FileNotFoundError:
+        return None
+
+
+def _is_there(name: Path, folder: int | None, data: bytes, mode: int) -> bool:
+    """Whether there is a regular file with these bytes and this mode."""
+    try:
+        with open_regular(name, folder) as stream:
+            has_mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
+            return has_mode and stream.read(len(data) + 1) == data
+    except OSError:
+        return False
 
 
 def _is_safe(path: str) -> bool:
     return _SAFE.fullmatch(path) is not None and not {".", "..", ".git"}.intersection(path.lower().split("/"))
 
 
-def _remove(folder: Path, path: str) -> bool:
+def _remove(opened: _Opened, path: str) -> bool:
     """Remove a file, and the folders above it that become empty. Returns whether the file existed."""
     try:
-        os.unlink(folder / path)
-    except FileNotFoundError:
+        with opened.at(path) as (inside, name):
+            os.unlink(name, dir_fd=inside)
+    except (FileNotFoundError, NotADirectoryError):
         return False
-    above = (folder / path).parent
+    above = path.rpartition("/")[0]
     with contextlib.suppress(OSError):
-        while above != folder:
-            above.rmdir()
-            above = above.parent
+        while above:
+            with opened.at(above) as (inside, name):
+                os.rmdir(name, dir_fd=inside)
+            above = above.rpartition("/")[0]
     return True

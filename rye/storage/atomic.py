@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,19 +15,24 @@ _NAME = 32
 """Characters of a file's name in the temporary file's, so that the latter is not longer than file systems allow."""
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write ``data`` next to ``path`` and rename it into place. A new file gets the user's default permissions."""
-    folder = path.parent
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:_NAME]}.", dir=folder)
+def replace_file(path: Path, data: bytes, *, folder: int | None = None, mode: int | None = None) -> None:
+    """Write ``data`` next to ``path`` and rename it into place. A new file gets the user's default permissions.
+
+    ``folder``: the descriptor of a folder in which ``path`` is a name. ``mode``: the file's permissions, instead of those it
+    has."""
+    name = str(path.with_name(f".{path.name[:_NAME]}.{os.urandom(8).hex()}"))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, _mode(path))
-        os.replace(name, path)
+            os.chmod(descriptor if os.chmod in os.supports_fd else name, _mode(path, folder) if mode is None else mode)
+            os.fsync(descriptor)
+        os.replace(name, path, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
         raise
 
 
@@ -90,9 +95,9 @@ def _require_unchanged(change: Replacement) -> None:
         )
 
 
-def _mode(path: Path) -> int:
+def _mode(path: Path, folder: int | None) -> int:
     try:
-        return path.stat().st_mode & 0o7777
+        return os.stat(path, dir_fd=folder).st_mode & 0o7777
     except FileNotFoundError:
         mask = os.umask(0)
         os.umask(mask)

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError, also if it is not a regular file."""
+def open_regular(path: str | os.PathLike[str], folder: int | None = None) -> BinaryIO:
+    """Open a regular file for reading. ``folder``: the descriptor of a folder in which ``path`` is a name, and no link.
+
+    Raises OSError, also if it is not a regular file."""
     # Non-blocking, because opening a named pipe waits for its writer. It changes nothing for a regular file.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    if folder is not None:
+        flags |= os.O_NOFOLLOW
+    descriptor = os.open(path, flags, dir_fd=folder)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
@@ -117,12 +122,13 @@ def refuse_links(root: Path, place: Path) -> None:
 
 
 @contextmanager
-def real_folder(root: Path, folder: str, *, make: bool) -> Iterator[tuple[int | None, str]]:
+def real_folder(root: Path, folder: str, *, make: bool, opened: int | None = None) -> Iterator[tuple[int | None, str]]:
     """Yield a descriptor of a folder below ``root``, for ``dir_fd``, and what precedes a name in it: nothing. It was reached
     without a symbolic link, and what is done in it happens there even if a link takes its place meanwhile. Where the system has
     no such calls, the descriptor is None and the prefix is the folder's path.
 
-    ``folder``: with ``/``. ``make``: whether to create it. Raises RyeError ``symlink-in-the-way``, and OSError.
+    ``folder``: with ``/``. ``make``: whether to create it. ``opened``: the descriptor of ``root`` that this yielded before, so
+    that nothing looks at its path again. Raises RyeError ``symlink-in-the-way``, and OSError.
     """
     if not {os.open, os.mkdir, os.rename, os.stat} <= os.supports_dir_fd:
         refuse_links(root, root / folder)
@@ -132,7 +138,7 @@ def real_folder(root: Path, folder: str, *, make: bool) -> Iterator[tuple[int | 
         return
     # as with a path, nobody need be able to list the folders
     flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
-    here = os.open(root, flags)
+    here = os.open(root, flags) if opened is None else os.dup(opened)
     try:
         for part in filter(None, folder.split("/")):
             if make:

@@ -4,12 +4,16 @@ implementations can use.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
+import os
+import shutil
 import tarfile
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,6 +148,36 @@ def test_an_export_writes_and_removes_nothing_through_a_committed_link(tmp_path:
     with pytest.raises(RyeError, match="symbolic link"):
         write_export(folder, claude_marketplace("x", [PLAIN, FORMAT]))
     assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
+
+
+@pytest.mark.parametrize("swapped", ["plugins/beta", "plugins", ""])
+@pytest.mark.parametrize("moment", ["replace", "unlink", "rmdir"])
+def test_a_link_that_takes_a_folder_s_place_after_the_check_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: str, moment: str
+) -> None:
+    """Another program exchanges a folder for a link just before Rye writes, or removes, what is in it."""
+    folder, outside = tmp_path / "out", tmp_path / "home"
+    write_export(folder, claude_marketplace("x", [PLAIN, FORMAT]))
+    left = [PLAIN] if moment == "replace" else [FORMAT]
+    shutil.copytree(folder / swapped, outside)
+    for path in (folder / "plugins/beta").rglob("*.md"):
+        path.write_bytes(b"older")
+    before = {str(path): path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    real, done = getattr(os, moment), []
+
+    def exchanged(*given: Any, **named: Any) -> Any:
+        if not done:
+            done.append(given)
+            (folder / swapped).rename(tmp_path / "moved")
+            (folder / swapped).symlink_to(outside, target_is_directory=True)
+        return real(*given, **named)
+
+    monkeypatch.setattr(os, moment, exchanged)
+    with contextlib.suppress(RyeError):
+        write_export(folder, claude_marketplace("x", left))
+    monkeypatch.undo()
+    assert done
+    assert {str(path): path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
 
 
 def test_a_project_exports_what_it_would_deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
