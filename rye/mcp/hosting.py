@@ -107,6 +107,11 @@ def _require_same(grant: Grant, found: UsableItem | None) -> None:
         )
 
 
-def refused(error: RyeError) -> TokenRefused:
-    """Convert any error of opening a token's run to a refusal of the token."""
-    return error if isinstance(error, TokenRefused) else TokenRefused("token-refused", error.message, error.hint)
+def refused(error: RyeError, what: str) -> TokenRefused:
+    """Convert any error of checking a token to a refusal that tells its caller, who may be anyone, nothing of this machine.
+
+    ``what``: what cannot be done, as a sentence without its full stop."""
+    if isinstance(error, TokenRefused):
+        return error
+    hint = "Where the server runs, `rye mcp token --as ID` says why."
+    return TokenRefused("token-refused", f"{what} ({error.code}).", hint)

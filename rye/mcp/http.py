@@ -131,14 +131,14 @@ class BearerGate:
         try:
             key = self._key()
         except RyeError as error:
-            raise refused(error) from error
+            raise refused(error, "This server cannot check tokens now") from error
         grant = read_token(key, self._project, token.strip(), self._now())
         if self._only not in (None, grant.directive, f"{grant.directive}@{grant.version}"):
             raise TokenRefused("token-refused", f"This server only accepts tokens for {self._only}.")
         try:
             await anyio.to_thread.run_sync(self._runs.admit, grant)
         except RyeError as error:
-            raise refused(error) from error
+            raise refused(error, f"directive:{grant.directive} cannot be used on this server now") from error
         return grant
 
 

@@ -269,7 +269,9 @@ def test_a_token_that_was_used_before_is_none_for_other_bytes(server: Running, s
     own_directive(shop, "work/turning", "<load><knowledge>acme/notes/*</knowledge></load>")
     assert server.post(own).status_code == 401
     place.write_bytes(first.replace(b"Do the work", b"Do no work"))  # its signature is not valid any more
-    assert server.post(own).status_code == 401
+    refusal = server.post(own)
+    assert refusal.status_code == 401
+    assert_nothing_local(refusal, shop)
     place.unlink()
     assert server.post(own).status_code == 401
     place.write_bytes(first)
@@ -286,9 +288,35 @@ def test_without_its_key_no_token_is_valid_for_a_server_that_runs(server: Runnin
     assert server.post({"Authorization": f"Bearer {server.token()}"}).status_code != 401
     place.write_bytes(before)
     place.chmod(0o644)
-    assert server.post(own).status_code == 401
+    refusal = server.post(own)
+    assert refusal.status_code == 401
+    assert_nothing_local(refusal, shop)
+    place.write_bytes(b"damaged")
     place.chmod(0o600)
+    assert_nothing_local(server.post({"Authorization": "Bearer nonsense"}), shop)
+    place.write_bytes(before)
     assert server.post(own).status_code != 401
+
+
+def test_a_trust_store_that_others_may_write_is_told_to_no_caller(server: Running, shop: Person) -> None:
+    own = {"Authorization": f"Bearer {server.token()}"}
+    place = shop.folders.config / "trusted-keys.toml"
+    mode = place.stat().st_mode & 0o777
+    place.chmod(0o666)
+    try:
+        assert_nothing_local(server.post(own), shop)
+    finally:
+        place.chmod(mode)
+    assert server.post(own).status_code != 401
+
+
+def assert_nothing_local(refusal: httpx2.Response, shop: Person) -> None:
+    """A refusal goes to whoever asked, so it names no file of this machine, and tells its operator where to look."""
+    assert refusal.status_code == 401
+    assert str(shop.folders.data.parent) not in refusal.text
+    assert str(shop.project.root) not in refusal.text
+    assert "/" not in refusal.json()["error"]["message"].replace("acme/work/", "")
+    assert "rye mcp token --as ID" in refusal.json()["error"]["hint"]
 
 
 def test_two_authorizations_are_none(server: Running) -> None:
