@@ -12,7 +12,7 @@ from registry_server.accounts import audit_events
 from registry_server.accounts.times import now_text, read_span
 from registry_server.cli.drafts import owners_here, read_draft_file
 from registry_server.cli.options import Output, data_option, draft_option, json_option, owner_keys_option, pass_output
-from registry_server.cli.registry_access import sequencer_of, settings_of
+from registry_server.cli.registry_access import reading, sequencer_of, settings_of
 from registry_server.pages.analysis_store import remove_taken_down
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
@@ -104,6 +104,7 @@ def takedown_command(
             raise RyeError("declined", "Nothing was taken down.")
         with database.reader(sequencer.engine) as connection:
             retention.refuse_overtaken(Ledger(connection), asked)
+            takedown.refuse_uncovered(Ledger(connection), asked)
         done: list[Takedown] = []
         for start in range(0, len(texts), _AT_ONCE):
             published = takedown.publish(sequencer, texts[start : start + _AT_ONCE])
@@ -117,6 +118,8 @@ def takedown_command(
         remove_taken_down(sequencer.engine, analysed_objects(settings))
     files = sorted({sha256 for statement in done for sha256 in statement.files})
     staged_objects(settings).delete_all(files)
+    with reading(data) as connection:  # a server may have published between the look above and the statements
+        takedown.refuse_uncovered(Ledger(connection), asked, is_done=True)
     releases = [f"{statement.identity}@{statement.version}" for statement in done]
     document: dict[str, object] = {"releases": releases, "files": files, "shared": list(shared)}
     output.result(document, f"Took down {len(files)} file{'' if len(files) == 1 else 's'} of {', '.join(releases)}.")

@@ -368,6 +368,7 @@ class Ledger:
                     },
                 )
                 self._pending.reasons.pop(sha256, None)
+            queries.FORGET_WORDS.run(self.connection, {"which": name, "one": statement.version})
             search_offers.refresh(self, name, now)
         elif isinstance(statement, Yank | Deprecation):
             search_offers.refresh(self, name, now)

@@ -192,6 +192,12 @@ WITHDRAW = Prepared(
     .where(releases.c.name == sa.bindparam("which"), releases.c.version == sa.bindparam("one"))
     .values(yanked=sa.bindparam("withdrawn"))
 )
+FORGET_WORDS = Prepared(
+    releases.update()
+    .where(releases.c.name == sa.bindparam("which"), releases.c.version == sa.bindparam("one"))
+    .values(keywords="")
+)
+"""The words of a release's text that search knew."""
 DEPRECATE = Prepared(
     names.update()
     .where(names.c.name == sa.bindparam("which"), names.c.deprecated != sa.bindparam("is_deprecated"))

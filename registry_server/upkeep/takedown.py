@@ -114,6 +114,26 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
     return [statement for _, statement in candidates]
 
 
+def refuse_uncovered(ledger: Ledger, asked: Sequence[Takedown], *, is_done: bool = False) -> None:
+    """Check that every release that has a file which goes is among the statements. Its own index says why the file is missing, and
+    whoever keeps a copy deletes it: a release that was published after the draft would miss it without a word.
+
+    ``is_done``: the statements are in the log. Raises RyeError ``files-shared``.
+    """
+    covered = {(one.identity, one.version, sha256) for one in asked for sha256 in one.files}
+    going = {sha256 for _, _, sha256 in covered}
+    for release in releases_of(ledger):
+        for sha256 in going.intersection(files_of(release)):
+            if (release.identity, release.version, sha256) not in covered:
+                done = "was published meanwhile and has" if is_done else "has"
+                end = ". All else is done" if is_done else ", so nothing was taken down"
+                raise RyeError(
+                    "files-shared",
+                    f"{release.identity} {release.version} {done} the file {sha256} as well{end}.",
+                    f"Take it down from all of them, with all statements at once: rye-registry takedown {sha256} --reason TEXT",
+                )
+
+
 def statement_about(release: Release, files: Sequence[str], now: datetime, reason: str) -> Takedown:
     """Draft the statement that takes files of a release down. Raises StatementError for a reason that the grammar refuses."""
     # Never earlier than the release: clients go by the log's order, but people read the times.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
+from registry_server.storage.schema import releases
 from registry_server.upkeep import retention, takedown
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -66,6 +67,11 @@ class Server:
     def blob(self, sha256: str) -> Path:
         return self.data / "public" / wire.blob_path(sha256)
 
+    def words_of_texts(self) -> list[str]:
+        """What the database remembers of the texts of releases, for search."""
+        with database.reader(opening.open_database(Settings(data=self.data))) as connection:
+            return [row.keywords for row in connection.execute(releases.select())]
+
     def take_down(self, *words: str) -> dict[str, object]:
         done = run("takedown", *words, "--data", str(self.data), "--json", check=False)
         assert "Traceback" not in done.stderr
@@ -95,7 +101,9 @@ def test_the_blob_answers_451_with_the_reason_and_clients_say_it_too(server: Ser
         identity = Identity("directive", "acme/a/gone")
         reader.prove(reader.releases([identity])[identity])
         mirror(FileTransport(server.data / "public"), reader.state, tmp_path / "mirror")
+    assert sum("quoll" in words.lower() for words in server.words_of_texts()) == 2
     document = server.take_down("directive:acme/a/gone@1.0.0", "--reason", REASON)
+    assert sum("quoll" in words.lower() for words in server.words_of_texts()) == 1
     assert document == {"releases": ["directive:acme/a/gone@1.0.0"], "files": [gone], "shared": []}
     answer = server.client.get("/" + wire.blob_path(gone))
     assert (answer.status_code, error_code(answer)) == (451, "taken-down")
@@ -266,6 +274,47 @@ class TestLog:
         else:
             assert document["error"]["code"] == "files-shared"
             assert sequencer.public.get(wire.blob_path(old.files[0])) is not None
+
+    @pytest.mark.parametrize(
+        "published", ["before the statements", "between the look and the statements", "not at all"]
+    )
+    def test_a_copy_that_is_published_after_the_draft_misses_no_file_without_a_word(
+        self, sequencer: Sequencer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: str
+    ) -> None:
+        """Owners elsewhere sign days later. A release that has the file by then has no statement in its index: clients would find
+        the file missing for no reason, and copies of it would stay."""
+        acme = Publisher("acme")
+        sequencer.append([[acme.claim_candidate()]])
+        self._release(sequencer, acme, "1.0.0", b"one", b"shared")
+        shared = hashlib.sha256(b"shared").hexdigest()
+        with database.reader(sequencer.engine) as connection:
+            drafted = takedown.plan(Ledger(connection), shared, REASON).statements
+        (signed,) = takedown.signed(drafted, registry_keys.in_folder(sequencer.settings.keys, "root"))
+        (tmp_path / "draft").write_text(signed)
+        other = {"identity": Identity("skill", "acme/other")}
+        if published == "before the statements":
+            self._release(sequencer, acme, "1.0.0", b"own", b"shared", **other)
+        elif published == "between the look and the statements":
+            publish = takedown.publish
+
+            def late(writing: Sequencer, texts: Sequence[str]) -> list[Takedown]:
+                self._release(sequencer, acme, "1.0.0", b"own", b"shared", **other)
+                return publish(writing, texts)
+
+            monkeypatch.setattr(takedown, "publish", late)
+        words = ["takedown", "--publish", str(tmp_path / "draft"), "--data", str(tmp_path / "data"), "--json"]
+        done = run(*words, check=False)
+        if published == "not at all":  # the control
+            assert done.returncode == 0
+            return
+        assert done.returncode == 1
+        assert "skill:acme/other 1.0.0" in done.stdout + done.stderr
+        assert "files-shared" in done.stdout + done.stderr
+        if published == "before the statements":
+            assert sequencer.public.get(wire.blob_path(shared)) == b"shared"
+        every = run("takedown", shared, "--reason", REASON, *words[3:])
+        assert set(json.loads(every.stdout)["releases"]) == {"skill:acme/notes@1.0.0", "skill:acme/other@1.0.0"}
+        assert sequencer.public.get(wire.blob_path(shared)) is None
 
     def test_only_owners_and_only_about_the_releases_own_files(self, sequencer: Sequencer) -> None:
         acme = Publisher("acme")
