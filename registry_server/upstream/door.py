@@ -10,7 +10,7 @@ Rules:
 * The servers of a registry share the head, the names and the files. A head only replaces the one that it was verified against, so
   no server shows an older one than another did.
 * Index files are served if they are a beginning of what the head proves; bytes if a release that is not held back names them
-  (:mod:`registry_server.upstream.holding`).
+  (:mod:`registry_server.upstream.holding`). What the other registry's owners took down is not served, and not kept either.
 * A namespace that this registry has itself is not served from another one.
 
 All calls block; :mod:`registry_server.upstream.doors` runs them in threads.
@@ -210,6 +210,7 @@ class Door:
                 if self.view is not None and identity in self.view.histories:
                     raise  # it was good under the head before: that one stays
                 _log.warning("%s of %s: %s (%s)", identity, self.rules.address, error.message, error.code)
+        self._files.forget(view.taken_down() - (self.view.taken_down() if self.view is not None else set()))
 
     def _client(self, state: TrustedState | None, transport: Transport) -> RegistryClient:
         store = GivenState(self._settings.data / "registries", state)  # next to it, ``evidence/`` is written
@@ -308,8 +309,10 @@ class Door:
         records = [record for record in view.files.get(sha256, []) if may_read(record.identity.namespace)]
         if not records:
             raise absent(f"blobs/{sha256}")
-        refusals: list[RyeError] = []
-        for record in records:
+        refusals = [
+            _taken_down(record) for record in records if record.takedown is not None and sha256 in record.takedown.files
+        ]
+        for record in records if not refusals else ():
             refusal = self._refusal(view, record)
             if refusal is None:
                 return Waves(self._pulling, self._files).blobs([(sha256, file_sizes(record)[sha256])])[sha256]
@@ -321,9 +324,9 @@ class Door:
             self._refuse_own(record.identity.namespace)
         except RyeError as error:
             return error
-        subject = f"{record.identity} {record.version}"
         if record.takedown is not None:
-            return RyeError("taken-down", f"{subject} was taken down: {record.takedown.reason}", None)
+            return _taken_down(record)
+        subject = f"{record.identity} {record.version}"
         for held in self._held(view, record.identity):
             if held.version == record.version:
                 until = f" until {held.until}" if held.until is not None else ""
@@ -447,6 +450,11 @@ class Door:
     def head_age(self) -> timedelta | None:
         """How long ago the head that is shown was signed; None: none is shown."""
         return self._now() - self.view.time if self.view is not None else None
+
+
+def _taken_down(record: ReleaseRecord) -> RyeError:
+    reason = record.takedown.reason if record.takedown is not None else ""
+    return RyeError("taken-down", f"{record.identity} {record.version} was taken down: {reason}", None)
 
 
 def absent(path: str) -> RyeError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from registry_server.storage.objects import Objects
@@ -117,6 +117,10 @@ class KeptFiles(Cache, frozen=True):
         if self.room.get(path) is None:
             self.room.put(path, data)
         return sha256
+
+    def forget(self, hashes: Iterable[str]) -> None:
+        """Delete the contents with these hashes."""
+        self.room.store.delete_all([self._path(sha256) for sha256 in hashes])
 
     def get_tile(self, origin: str, tile: Tile) -> bytes | None:
         """Return a tile of the log, or None. The caller checks it against the log's root."""

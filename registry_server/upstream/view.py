@@ -97,6 +97,11 @@ class View:
                     self.files.setdefault(sha256, []).append(record)
             return found
 
+    def taken_down(self) -> set[str]:
+        """Return the hashes of the files that the other registry's owners took down, of the items that were asked for."""
+        records = [record for history in list(self.histories.values()) for record in history.records]
+        return {sha256 for record in records if record.takedown is not None for sha256 in record.takedown.files}
+
     def index(self, name: str) -> tuple[wire.IndexLine, ...] | None:
         """Return the lines of an index file; None if the name does not exist."""
         lines = self._indexes.get(name)

@@ -175,6 +175,24 @@ def test_a_fork_is_never_shown(scene: Scene) -> None:
     assert after.file("head") == before
 
 
+def test_what_was_taken_down_is_not_given_out_for_another_release_and_not_kept(scene: Scene) -> None:
+    """The other registry's owners took a file down of one release, and a second one has it as well."""
+    shared = hashlib.sha256(BYTES).hexdigest()
+    scene.publish(TWO, BYTES)
+    scene.take(TWO, BYTES)
+
+    def kept() -> bool:
+        return any(path.name == shared for path in (scene.folder / "upstream").rglob("*"))
+
+    assert kept()
+    scene.registry.take_down(ONE, "1.0.0", [shared])
+    scene.registry.publish()
+    scene.server.serve(scene.registry.files)
+    scene.door.refresh()
+    assert not kept()
+    assert refused(lambda: scene.blob(BYTES)) == "taken-down"
+
+
 def test_a_rollback_is_never_shown_not_even_by_a_second_server(scene: Scene) -> None:
     old = dict(scene.registry.files)
     scene.publish(TWO, OTHER)
