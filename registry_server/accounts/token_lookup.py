@@ -35,8 +35,8 @@ class TokenLookup:
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
 
-    def check(self, token: str) -> Account | None:
-        """The account of ``token``; None if the token is not valid. Raises Unanswered."""
+    def check(self, token: str, now: str | None = None) -> Account | None:
+        """The account of ``token``; None if the token is not valid, by ``now`` or the wall clock. Raises Unanswered."""
         identifier = token_id(token)
         if identifier is None:
             return None
@@ -50,7 +50,7 @@ class TokenLookup:
             self.close()
             raise Unanswered from error
         is_right = matches(token, row[2] if row is not None else None)
-        if row is None or not is_right or row[4] is not None or is_over(row[6]) or row[9] is not None:
+        if row is None or not is_right or row[4] is not None or is_over(row[6], now) or row[9] is not None:
             return None
         return Account(
             token=row[0],

@@ -171,10 +171,14 @@ def check(connection: sa.Connection, token: str, now: str | None = None, *, hold
     return _proven(token, _EVERYTHING.rows(connection, {"token": identifier}), now)
 
 
-def look_up(engine: sa.Engine, token: str) -> Account | None:
+def look_up(engine: sa.Engine, token: str, now: str | None = None) -> Account | None:
     """Like :func:`check`, in one round trip to the database."""
     identifier = token_id(token)
-    return _proven(token, database.ask(engine, _EVERYTHING, {"token": identifier})) if identifier is not None else None
+    return (
+        _proven(token, database.ask(engine, _EVERYTHING, {"token": identifier}), now)
+        if identifier is not None
+        else None
+    )
 
 
 def _proven(token: str, rows: Sequence[Row], now: str | None = None) -> Account | None:

@@ -20,7 +20,7 @@ from registry_server.accounts import administration, device_logins, groups, memb
 from registry_server.accounts.administration import By
 from registry_server.accounts.members import AccountMember
 from registry_server.accounts.scopes import parse_scopes
-from registry_server.accounts.times import now_text, read_span
+from registry_server.accounts.times import read_span
 from registry_server.accounts.token_room import check_room
 from registry_server.accounts.tokens import Account
 from registry_server.api.requests import service_of
@@ -68,7 +68,7 @@ async def _home(request: AnyRequest) -> Response[bytes]:
         return sign_in_first(request)
 
     def look(connection: sa.Connection) -> tuple[int, int, tuple[tuple[str, str], ...]]:
-        live = [token for token in tokens.listing(connection, member.id) if token.is_good(now_text())]
+        live = [token for token in tokens.listing(connection, member.id) if token.is_good(service.now_text())]
         return len(live), len(roles.teams_of(connection, member.id)), roles.of_account(connection, member.id)
 
     live, teams, held = await reading(service, look)
@@ -83,7 +83,7 @@ async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
     service = service_of(request)
     count_try(request, "link")
     if request.method != "POST":
-        member = await reading(service, lambda connection: members.link_account(connection, secret, now_text()))
+        member = await reading(service, lambda connection: members.link_account(connection, secret, service.now_text()))
         if member is None:
             raise RyeError(
                 "link-used", "This link was used or has expired.", "Ask the registry's operator for another one."
@@ -92,7 +92,7 @@ async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
     refuse_other_sites(request)
 
     def use(connection: sa.Connection) -> str:
-        now = now_text()
+        now = service_of(request).now_text()
         member = members.use_link(connection, secret, now)
         record(connection, request, "account.sign-in", member, {"by": "link"})
         members.close_session(connection, session_of(request))
@@ -122,7 +122,7 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
     claim = service.settings.oidc_groups_claim
 
     def enter(connection: sa.Connection) -> str:
-        now = now_text()
+        now = service_of(request).now_text()
         member = members.of_issuer(connection, str(claims["iss"]), str(claims["sub"]), name_in(claims), now)
         record(connection, request, "account.sign-in", member, {"by": claims["iss"]})
         if claim:
@@ -171,7 +171,7 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
     most = service_of(request).settings.account_tokens
 
     def make(connection: sa.Connection) -> str:
-        now = now_text()
+        now = service_of(request).now_text()
         check_room(connection, member.id, most, now)
         secret = tokens.create(
             connection, name, namespaces, now, scopes=scopes, seconds=read_span(expires), account=member.id
@@ -188,8 +188,10 @@ async def _ask_to_revoke(request: AnyRequest, token: FromPath[str]) -> Response[
     member = await signed_in(request)
     if member is None:
         return sign_in_first(request)
-    own = await reading(service_of(request), lambda connection: tokens.listing(connection, member.id))
-    found = next((one for one in own if one.token == token and tokens.state_of(one, now_text()) == "active"), None)
+    service = service_of(request)
+    own = await reading(service, lambda connection: tokens.listing(connection, member.id))
+    active = (one for one in own if tokens.state_of(one, service.now_text()) == "active")
+    found = next((one for one in active if one.token == token), None)
     if found is None:
         hint = f"Your tokens are at {HOME}/tokens"
         raise RyeError("no-such-entry", "You have no active token with this ID.", hint, what="token")
@@ -201,7 +203,7 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
     member, _ = await form_of(request)
 
     def revoke(connection: sa.Connection) -> None:
-        now = now_text()
+        now = service_of(request).now_text()
         before = tokens.is_revoked(connection, token[:100])
         tokens.revoke(connection, token[:100], now, member.id)
         if not before:
@@ -212,7 +214,8 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
 
 
 async def _tokens_of(request: AnyRequest, member: AccountMember, secret: str = "") -> Response[bytes]:
-    service, now = service_of(request), now_text()
+    service = service_of(request)
+    now = service.now_text()
 
     def look(connection: sa.Connection) -> tuple[list[Account], tuple[tuple[str, str], ...]]:
         return tokens.listing(connection, member.id), roles.of_account(connection, member.id)
@@ -251,7 +254,7 @@ async def _device(request: AnyRequest) -> Response[bytes]:
     if member is None:
         return sign_in_first(request, code)
     service.form_rate.take(f"account {member.id}")
-    waiting = await reading(service, lambda connection: device_logins.waiting(connection, code, now_text()))
+    waiting = await reading(service, lambda connection: device_logins.waiting(connection, code, service.now_text()))
     head = signed(request, member, f"{HOME}/device")
     return answer(request, pages.device_page(DeviceView(head, code, waiting, "90 days")))
 
@@ -264,8 +267,8 @@ async def _decide_device(request: AnyRequest) -> Response[bytes]:
 
     def decide(connection: sa.Connection) -> bool:
         if approve:
-            check_room(connection, member.id, most, now_text())
-        done = device_logins.decide(connection, code, member.id, approve, now_text())
+            check_room(connection, member.id, most, service_of(request).now_text())
+        done = device_logins.decide(connection, code, member.id, approve, service_of(request).now_text())
         if done:
             record(connection, request, "device.approve" if approve else "device.deny", member, {"code": code})
         return done

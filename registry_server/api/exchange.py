@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -15,10 +16,10 @@ from msgspec.structs import replace
 
 from registry_server.accounts import audit_events, publishers, tokens
 from registry_server.accounts.issuers import Fetch, Issuer, fetch, issuer_of, refused
-from registry_server.accounts.times import now_text
 from registry_server.storage import database
 from rye.errors import RyeError
 from rye.registry.protocol import wire
+from rye.registry.protocol.lines import write_time
 
 _T = TypeVar("_T")
 
@@ -85,7 +86,7 @@ class Exchange:
         if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1:
             raise refused(f"other services could replay it here: its only audience must be {audience}")
         identity = publishers.identity_of(claims)
-        now = now_text()
+        now = write_time(datetime.fromtimestamp(self._clock(), UTC))
         with database.change(self._engine) as connection:
             # The issuer may have taken its time: who is trusted is decided here, and nobody else binds or removes them meanwhile.
             trusting = publishers.listing(connection, issuer=issuer, hold=True)

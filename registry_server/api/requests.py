@@ -42,7 +42,7 @@ def service_of(request: Request[Any, Any, State]) -> Service:
 
 
 async def account_of(request: Request[Any, Any, State]) -> Account:
-    """Return the account of the request's token and record its use. Raises RyeError ``unauthorized``."""
+    """Return the account of the request's token and record its use. Raises RyeError ``unauthorized``, ``clock-jumped``."""
     service = service_of(request)
     token = bearer_of(request.scope)
     account = await _known(service, token) if token else None
@@ -63,10 +63,11 @@ def unauthorized() -> RyeError:
 
 async def _known(service: Service, token: str) -> Account | None:
     try:
-        account = service.token_lookup.check(token)
+        account = service.token_lookup.check(token, service.now_text())
     except Unanswered:
         account = await asyncio.to_thread(service.account, token)
     if account is None:
+        service.sequencer.clock.refuse()  # by a clock that another contradicts, nobody's token has expired
         service.metrics.bearer_refused()
     return account
 

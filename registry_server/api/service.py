@@ -77,6 +77,7 @@ from registry_server.witnesses.lag import Lag, lags
 from registry_server.witnesses.quorum import suggested_policy
 from rye.errors import RyeError
 from rye.registry.protocol import wire
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Keyset, Release
 
 _log = logging.getLogger("rye.registry")
@@ -160,7 +161,9 @@ class Service:
         self.sign_in_rate = RateLimit(settings.sign_in_tries)
         self.poll_rate = RateLimit(settings.sign_in_tries * 10)
         self.form_rate = RateLimit(settings.form_tries)
-        self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
+        self.exchange = Exchange(
+            self.engine, self.issuers, settings.read != "public", lambda: self.sequencer.clock.latest().timestamp()
+        )
         self.searches = SearchPool(settings)
         self.pages = PageCache(
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
@@ -257,9 +260,14 @@ class Service:
         finally:
             self._writes.release()
 
+    def now_text(self) -> str:
+        """The time by which a token, a session, a link or a code has ended: the latest that a clock tells. One that is behind
+        prolongs none of them."""
+        return write_time(self.sequencer.clock.latest())
+
     def account(self, token: str) -> Account | None:
         """Return the account of a token; None if the token is not valid."""
-        return tokens.look_up(self.engine, token)
+        return tokens.look_up(self.engine, token, self.now_text())
 
     async def note_use(self, account: Account) -> None:
         """Record that the token was used, at most every few minutes and without delaying the request for long."""
@@ -303,7 +311,7 @@ class Service:
     def session_account(self, secret: str) -> Account | None:
         """Return the account of a session, with the member's rights to read; None if the session is not valid."""
         with database.reader(self.engine) as connection:
-            member = members.session_member(connection, secret, now_text())
+            member = members.session_member(connection, secret, self.now_text())
             if member is None:
                 return None
             held = roles.of_account(connection, member.id)

@@ -86,7 +86,8 @@ async def signed_in(request: AnyRequest) -> AccountMember | None:
     secret = session_of(request)
     if not secret:
         return None
-    return await reading(service_of(request), lambda connection: members.session_member(connection, secret, now_text()))
+    service = service_of(request)
+    return await reading(service, lambda connection: members.session_member(connection, secret, service.now_text()))
 
 
 def proof_of(request: AnyRequest) -> str:
@@ -197,11 +198,11 @@ async def changing(service: Service, change: Callable[[sa.Connection], _T]) -> _
 async def changing_as(request: AnyRequest, change: Callable[[sa.Connection], _T]) -> _T:
     """The same for the member who is signed in: what takes the session away comes before the change, and then it is refused, or
     after it. Raises RyeError ``sign-in-needed``."""
-    secret = session_of(request)
+    service, secret = service_of(request), session_of(request)
 
     def run(connection: sa.Connection) -> _T:
-        if members.hold_session(connection, secret, now_text()) is None:
+        if members.hold_session(connection, secret, service.now_text()) is None:
             raise _signed_out()
         return change(connection)
 
-    return await changing(service_of(request), run)
+    return await changing(service, run)

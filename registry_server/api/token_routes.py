@@ -13,7 +13,6 @@ from litestar import HttpMethod, Response, route
 
 from registry_server.accounts import audit_events, device_logins, tokens
 from registry_server.accounts.rate_limits import address_key
-from registry_server.accounts.times import now_text
 from registry_server.api.operations import FormBody, described
 from registry_server.api.requests import body_of, decode_request, json_answer, service_of
 from registry_server.api.sessions import (
@@ -50,7 +49,8 @@ async def _begin(request: AnyRequest) -> Response[bytes]:
     with service.quotas.request(f"address {address}"):
         name = one(fields_of(await body_of(request, FORM_BYTES)), "name")
         begun = await changing(
-            service, lambda connection: device_logins.begin(connection, name, now_text(), address_key(address)[8:])
+            service,
+            lambda connection: device_logins.begin(connection, name, service.now_text(), address_key(address)[8:]),
         )
     page = f"{service.address}/-/account/device"
     answer = wire.DeviceBegun(
@@ -90,7 +90,7 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
         code = one(form, "device_code")
 
         def poll(connection: sa.Connection) -> tuple[str, str]:
-            now = now_text()
+            now = service.now_text()
             kind, value = device_logins.poll(connection, code, now)
             account = tokens.check(connection, value, now) if kind == "token" else None
             if account is not None:
@@ -104,7 +104,7 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
             return kind, value
 
         kind, value = "error", "expired_token"
-        if await reading(service, lambda connection: device_logins.is_known(connection, code, now_text())):
+        if await reading(service, lambda connection: device_logins.is_known(connection, code, service.now_text())):
             kind, value = await changing(service, poll)
     if kind == "token" or value in ("access_denied", "expired_token"):
         service.sign_in_ended("device", address, None if kind == "token" else value)

@@ -12,6 +12,8 @@ Rules:
 
 "Agree" means within the setting ``clock_skew_seconds``. Breaking rules 1 to 3 is ``clock-jumped``, rule 4
 ``clock-ahead``. Nothing is remembered about a clock that was wrong: when it is right again, signing continues.
+
+Reading goes on meanwhile. Whether a token, a session or a link has ended is decided by the latest of these times.
 """
 
 from __future__ import annotations
@@ -84,6 +86,16 @@ class Clock:
     def now(self) -> datetime:
         """The wall clock's time."""
         return self._wall()
+
+    def latest(self) -> datetime:
+        """The latest time that the wall clock or a witness tells. Of two clocks that contradict each other, nobody knows which is
+        right; what ends at a time has ended if one of them says so."""
+        now = self._wall()
+        if self._steady is None:
+            return now
+        steady = self._steady()
+        told = [*self._told.values(), *(() if self._anchor is None else (self._anchor,))]
+        return max([now, *(datetime.fromtimestamp(one.seconds + steady - one.steady, UTC) for one in told)])
 
     def believed(self) -> Believed:
         """Return what the clock is compared with."""

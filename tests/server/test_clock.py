@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from registry_server.accounts import registry_keys, stages
+from registry_server.accounts import members, registry_keys, stages
 from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
@@ -313,6 +313,37 @@ class TestAnswers:
         machine.shift = NONE
         assert registry.publish(acme, "work/one", token).status_code == 200
         wait_until(lambda: registry.get("/readyz").status_code == 200)  # an answer is reused for a moment
+
+    @pytest.mark.parametrize("witness", ["steady", "database", "store"])
+    def test_a_clock_that_is_set_back_prolongs_no_token_and_no_session(
+        self, local: tuple[LocalRegistry, Machine], witness: str
+    ) -> None:
+        """Reading needs no batch, so nothing refused it: an expired token read on."""
+        registry, machine = local
+        clock, token = registry.service.sequencer.clock, registry.token(seconds=3600)
+        member = registry.member("ada")
+        with database.change(registry.service.engine) as connection:
+            session = members.open_session(connection, member, write_time(clock.now()))
+        clock.check(None)
+        assert registry.get("/api/v1/whoami", token).status_code == 200
+        assert registry.service.session_account(session) is not None
+        after = timedelta(seconds=members.SESSION_SECONDS)
+        if witness == "steady":
+            machine.waited, machine.shift = after.total_seconds(), -after
+        else:  # wrong from the start: only others can tell
+            clock = registry.service.sequencer.clock = Clock(
+                registry.service.settings, machine.wall, machine.steady, lambda: (datetime.now(UTC) + after).timestamp()
+            )
+            if witness == "store":
+                clock.ask_store()
+            else:
+                with pytest.raises(RyeError, match="database's clock"):
+                    clock.refuse((datetime.now(UTC) + after).timestamp())
+        assert clock.now() < datetime.now(UTC) + timedelta(minutes=1)
+        for account in (registry.service.account(token), registry.service.session_account(session)):
+            assert account is None
+        refused = registry.get("/api/v1/whoami", token)
+        assert (refused.status_code, error_code(refused)) == (503, "clock-jumped")  # it is not the token's fault
 
     def test_a_publishers_own_clock_is_still_the_publishers(self, local: tuple[LocalRegistry, Machine]) -> None:
         registry, _ = local

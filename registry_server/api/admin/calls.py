@@ -18,7 +18,6 @@ from msgspec import Struct
 from registry_server.accounts import tokens
 from registry_server.accounts.administration import By
 from registry_server.accounts.operators import require_operator
-from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
 from registry_server.api.operations import TEXT, TEXT_CHARACTERS, Parameter, described, query_of
 from registry_server.api.private_reading import bearer_of
@@ -120,14 +119,14 @@ async def _operator(request: AnyRequest) -> Account:
 async def _changed(
     request: AnyRequest, do: Callable[[sa.Connection, Account, By], Struct], status: int
 ) -> Response[bytes]:
-    token, address = bearer_of(request.scope), address_of(request)
+    service, token, address = service_of(request), bearer_of(request.scope), address_of(request)
 
     def run(connection: sa.Connection) -> Struct:
-        now = now_text()
+        now = service.now_text()
         account = tokens.check(connection, token, now, hold=True)
         if account is None:
             raise unauthorized()
         require_operator(account)
         return do(connection, account, By(now, f"token:{account.token}", address))
 
-    return json_answer(wire.encode_json(await changing(service_of(request), run)), status)
+    return json_answer(wire.encode_json(await changing(service, run)), status)
