@@ -4,7 +4,7 @@
 
     witness.json                 name, and each log with its keys
     ed25519.key, ml-dsa-44.key   the seeds (0600); neither, if the key is in an ssh-agent, which witness.json then names
-    signed/<sha256 of origin>    the last checkpoint of a log, with the cosignatures; empty: none so far
+    signed/<sha256 of origin>    the last checkpoint of a log, with the cosignatures, or words that say that there is none
     evidence/<hash>.json         two signed checkpoints that contradict each other
 
 Rules:
@@ -55,6 +55,8 @@ _SETTINGS_BYTES = 32 * MIB
 _SETTINGS = "witness.json"
 _SEEDS = {cosignatures.ED25519: "ed25519.key", cosignatures.ML_DSA_44: "ml-dsa-44.key"}
 _LOCK_SECONDS = 10.0
+_NOTHING = b"nothing was signed so far\n"
+"""An empty file is one that was cut off, as by a full disk."""
 
 
 class _Log(Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,7 +156,7 @@ class WitnessFolder(Struct, frozen=True):
                 with self._locked(origin):
                     if not forget:
                         self._refuse_older(log)
-                    _write(self._file(origin), (log.note or "").encode())
+                    _write(self._file(origin), log.note.encode() if log.note is not None else _NOTHING)
             row = _Log(origin, tuple(key.vkey for key in keys))
             self._write_settings(replace(settings, logs=(*others, row)))
         return self.read(origin) or log
@@ -210,7 +212,7 @@ class WitnessFolder(Struct, frozen=True):
         path = self._file(origin)
         try:
             data = path.read_bytes()
-            return Log(origin, keys, self._checked(origin, keys, data) if data else None)
+            return Log(origin, keys, self._checked(origin, keys, data) if data != _NOTHING else None)
         except (OSError, RyeError) as error:
             raise _bad(
                 f"what it signed of {origin} is lost or damaged ({str(error)[:200]})",

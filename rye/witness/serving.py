@@ -1,14 +1,16 @@
 """A witness over HTTP: ``POST /add-checkpoint`` and ``GET /<sha256 of origin>/checkpoint``, and nothing else.
 
-Limits: the size of a request, the time that a connection may be silent, the requests that run at the same time, and those of
-one address in a minute. A request that is cut off changes nothing; one that was signed is durable before its answer is sent.
+Limits: the size of a request, how long it may take and a connection be silent, the requests that run at the same time, and those
+of one address in a minute. A request that is cut off changes nothing; one that was signed is durable before its answer is sent.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ipaddress
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +27,8 @@ from rye.witness.folder import WitnessFolder
 _log = logging.getLogger("rye.witness")
 SILENT_SECONDS = 10.0
 """How long a connection may say nothing."""
+REQUEST_SECONDS = 30.0
+"""How long a request may take from its first byte to the last of its answer, however often it says something."""
 AT_ONCE = 32
 """Requests that run at the same time; more get 503."""
 PER_MINUTE = 600
@@ -123,6 +127,20 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "rye-witness", ""
     timeout = SILENT_SECONDS
     server: WitnessServer
+
+    def handle_one_request(self) -> None:
+        """Cut the connection at the deadline: one byte at a time is never silent, and holds a thread for days."""
+        limit = threading.Timer(REQUEST_SECONDS, self._cut)
+        limit.daemon = True
+        limit.start()
+        try:
+            super().handle_one_request()
+        finally:
+            limit.cancel()
+
+    def _cut(self) -> None:
+        with contextlib.suppress(OSError):  # already closed
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_POST(self) -> None:
         if self.path != f"/{add_checkpoint.PATH}":

@@ -88,7 +88,7 @@ def test_a_lost_or_damaged_state_signs_nothing_until_somebody_says_from_where(
     asks(folder, 0, 7)
     file = folder._file(ORIGIN)
     good = file.read_bytes()
-    for data in (None, good[:-9], good.replace(b"\n7\n", b"\n6\n"), TREE.note(7).encode().encode()):
+    for data in (None, b"", good[:-9], good.replace(b"\n7\n", b"\n6\n"), TREE.note(7).encode().encode()):
         file.unlink() if data is None else file.write_bytes(data)
         assert "lost or damaged" in problem(lambda: asks(folder, 0, 3))
         assert folder.logs()[0].problem is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import socket
+import time
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,27 @@ def test_a_silent_client_is_dropped_and_does_not_keep_others_waiting(
     silent.settimeout(5)
     assert silent.recv(100) == b""
     silent.close()
+
+
+def test_a_client_that_drips_is_dropped_as_well(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never silent: 64 kB of one byte in nine seconds each would hold a thread for a week."""
+    monkeypatch.setattr(serving, "REQUEST_SECONDS", 0.3)
+    dripping = socket.create_connection(served.address)
+    dripping.sendall(b"POST /add-checkpoint HTTP/1.1\r\nContent-Length: 60000\r\n\r\n")
+    dripping.settimeout(0.02)
+    answer, until = b"x", time.monotonic() + 5
+    while answer and time.monotonic() < until:
+        try:
+            dripping.sendall(b"o")
+            answer = dripping.recv(100)
+        except TimeoutError:
+            continue
+        except OSError:
+            answer = b""
+    assert answer == b""
+    dripping.close()
+    monkeypatch.setattr(serving, "REQUEST_SECONDS", 30.0)
+    assert served.add(0, 3) == 200
 
 
 def test_one_address_may_not_ask_without_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
