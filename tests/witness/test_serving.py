@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import http.client
 import socket
-import time
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
