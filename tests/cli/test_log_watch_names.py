@@ -64,6 +64,13 @@ def test_the_first_look_tells_everything_and_the_next_only_what_is_new(watching:
     assert watching.looks() == (0, [])
 
 
+@pytest.mark.parametrize("name", ["Acme", "acme/work", "directive:acme/x", "acme ", "", "../acme"])
+def test_a_name_that_is_no_namespace_is_not_watched_in_silence(watching: Watching, name: str) -> None:
+    """Nothing is ever logged about it, so every look said that there is nothing new."""
+    result = watching.owner.run("log", "watch", "--namespace", name, "--once", "--json")
+    assert (result.code, result.error["code"], result.error["what"]) == (2, "bad-argument", "namespace")
+
+
 def test_a_lost_state_starts_from_the_beginning_and_a_checkpoint_from_there(watching: Watching) -> None:
     since = watching.owner.folder / "head"
     since.write_text(watching.registry.head().checkpoint)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from rye.errors import RyeError, UsageError
+from rye.items.identity import is_segment
 from rye.limits import MIB
 from rye.registry import mirroring
 from rye.registry.protocol import notes, wire
@@ -80,7 +81,12 @@ class _State(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def watch_namespaces(context: Context, request: WatchRequest) -> Watch:
-    """Look once, tell what is new, and remember the head. Raises RyeError if the log does not verify."""
+    """Look once, tell what is new, and remember the head. Raises RyeError if the log does not verify, and UsageError
+    ``bad-argument`` for what no namespace is called: nothing would ever be logged about it."""
+    for name in sorted(request.namespaces):
+        if not is_segment(name):
+            hint = "Use a-z, 0-9, - and _, at most 64, as in acme/work/ship."
+            raise UsageError("bad-argument", f"{name[:80]!r} is not a namespace.", hint, what="namespace")
     expected = _expected(request.expected)
     address = configured(context).main()
     before = _before(request)
