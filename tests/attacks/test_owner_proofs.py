@@ -14,16 +14,19 @@ import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from rye.errors import RyeError
 from rye.registry.ownership import documents, git_messages
 from rye.registry.ownership.asking import FILE_BYTES, RECORDS, NoRecords, PlaceAsking, check, txt_records
 from rye.registry.ownership.git_messages import GitMessageError
 from rye.registry.ownership.words import claim_words, impersonated
 from rye.registry.protocol import notes
+from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import Signer, VerifierKey
 from rye.registry.protocol.statements import Description, Keyset, OwnerProof, Statement, namespace_key_name
 from rye.registry.protocol.wire import IndexLine
@@ -34,6 +37,7 @@ from rye.registry.trust.namespace_proofs import NamespaceOwners, judge_owners
 from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import PrivateKey
+from rye.workspace.publishing import owner_statements, ownership
 from tests.registry import simulated_registry
 from tests.scenes.proof_places import NameServer, Website, website
 
@@ -136,6 +140,35 @@ class TestStatements:
         assert judged(first, gone, first).proofs == ()
         again = signed(proof_of(time=T + timedelta(days=2, hours=1)), OURS)
         assert len(judged(first, gone, again).proofs) == 1
+
+    @pytest.mark.parametrize(
+        "path", ["acme/%2e%2e/evil/skills", "acme/.%2E/evil", "acme%2Fskills", "acme/%5c..%5Cevil"]
+    )
+    def test_a_place_does_not_begin_like_another_s(self, path: str) -> None:
+        """Servers read an encoded dot as a dot: what is asked for is the attacker's, and what people read begins with acme's."""
+        plain = proof_of(method="repository", place="https://forge.example/acme/skills%20and%20more")
+        assert OwnerProof.parse(plain.text()).place == plain.place  # the control
+        with pytest.raises(StatementError, match="not the address of a repository"):
+            proof_of(method="repository", place=f"https://forge.example/{path}").text()
+
+    def test_a_registry_that_drops_a_proof_is_noticed_although_an_older_one_of_the_place_is_there(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After a change of keys the old proof is still listed, out of date; the new one was accepted and never logged."""
+        chain = chain_of("acme", OURS, NEXT)
+        old, new = (proof_of(link) for link in chain.links)
+
+        def listed(*proofs: OwnerProof) -> Any:
+            lines = [IndexLine(15 + 10 * at, signed(one, (OURS, NEXT)[at])) for at, one in enumerate(proofs)]
+            owners = judge_owners(chain, lines, T + timedelta(days=3))
+            return SimpleNamespace(origin=ORIGIN, refresh=lambda: None, owners=lambda _: {"acme": owners})
+
+        accepted = SimpleNamespace(post_statements=lambda _: SimpleNamespace(results=[SimpleNamespace(log=25)]))
+        monkeypatch.setattr(owner_statements, "open_api", lambda *_: accepted)
+        assert ownership._send(Any, listed(old, new), new, NEXT).log == 25  # type: ignore[arg-type]
+        with pytest.raises(RyeError) as caught:
+            ownership._send(Any, listed(old), new, NEXT)  # type: ignore[arg-type]
+        assert caught.value.code == "not-in-log"
 
     def test_words_that_sound_like_a_proof_are_none(self) -> None:
         about = Description(

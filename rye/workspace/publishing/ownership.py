@@ -274,7 +274,10 @@ def _send(context: Context, client: RegistryClient, statement: OwnerStatement, s
         owners = client.owners([statement.namespace])[statement.namespace]
         if isinstance(statement, Description):
             return owners.description == statement
-        return statement.proved == any(stated.proof.place == statement.place for stated in owners.proofs)
+        known = [stated.proof for stated in owners.proofs if stated.proof.place == statement.place]
+        return known == (
+            [statement] if statement.proved else []
+        )  # an earlier proof of the place, of former keys, is none
 
     note = notes.sign(statement.text(), [owner_signer(client.origin, statement.namespace, signing_key)])
     return Stated(statement, log_note(context, client, note.encode(), "statement", is_there))

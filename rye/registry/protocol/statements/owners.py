@@ -25,6 +25,8 @@ _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = lazy_pattern(rf"(?:{_LABEL}\.)+(?=[a-z0-9-]*[a-z]){_LABEL}")
 _LOOPBACK = lazy_pattern(r"(?:127\.0\.0\.1|localhost):[1-9][0-9]{0,4}")
 _PATH = lazy_pattern(r"(?:/[A-Za-z0-9_~%!$&'()*+,;=:@-][A-Za-z0-9._~%!$&'()*+,;=:@-]*)+")
+_HIDDEN_PATH = lazy_pattern(r"(?i)%(?:2e|2f|5c)")
+"""A dot, slash or backslash that servers read as one: ``/acme/%2e%2e/other`` looks like acme's, and is other's."""
 _MAIL = lazy_pattern(r"mailto:[A-Za-z0-9.!#$%&'*+/=_`{|}~-]{1,64}@(?P<domain>[a-z0-9.-]+)")
 
 
@@ -178,4 +180,5 @@ def _address(text: str) -> tuple[str, str, str]:
     scheme, _, rest = text.partition("://")
     host, slash, path = rest.partition("/")
     path = slash + path
-    return (scheme, host, path) if not path or _PATH.fullmatch(path) else ("", "", "")
+    is_plain = not path or (_PATH.fullmatch(path) and not _HIDDEN_PATH.search(path))
+    return (scheme, host, path) if is_plain else ("", "", "")
