@@ -166,6 +166,7 @@ _STATUS = {
     "database-damaged": 503,
     "database-encoding": 503,
     "database-silent": 503,
+    "database-too-new": 503,
     "database-unavailable": 503,
     "store-credentials": 503,
     "store-foreign": 503,

@@ -29,7 +29,7 @@ from rye.registry.protocol.statements import Deprecation
 
 _DEPRECATED = "0005"
 """The first revision whose rows say what is deprecated."""
-_SEARCH = {"postgresql": "0011", "sqlite": "0015"}
+_SEARCH = {"postgresql": "0016", "sqlite": "0015"}
 """The first revision that has today's search index."""
 _STEPS = Path(__file__).parent
 

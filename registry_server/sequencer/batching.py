@@ -38,6 +38,7 @@ TROUBLE = frozenset(
         "database-behind",
         "database-busy",
         "database-damaged",
+        "database-too-new",
         "database-unavailable",
         "log-key-missing",
         "root-expired",

@@ -24,12 +24,14 @@ import sqlalchemy as sa
 
 from registry_server.storage import database
 from registry_server.storage.prepared import Prepared, Row
-from registry_server.storage.schema import leader
+from registry_server.storage.schema import REVISION, leader
 from registry_server.storage.statement_batch import RowChange, StatementBatch
 from rye.errors import RyeError
 
 LEADER = Prepared(sa.select(leader.c.epoch, leader.c.holder).with_for_update())
 """The row of the current leader, which stays locked until the transaction ends."""
+FOUND_REVISION = Prepared(sa.select(sa.literal_column("version_num")).select_from(sa.table("alembic_version")))
+"""The revision that the database has now: a newer version may have upgraded it since this process opened it."""
 _STILL = RowChange(
     leader.update()
     .where(leader.c.id == 1, leader.c.epoch == sa.bindparam("now"), leader.c.holder == sa.bindparam("whose"))
@@ -52,6 +54,18 @@ class Term:
 def holder_name() -> str:
     """A unique name for this process."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(6)}"
+
+
+def require_revision(rows: Sequence[Row]) -> None:
+    """Refuse to write to a database that a newer version upgraded while this process ran: what this version writes lacks what
+    that one derives. ``rows``: the answer to :data:`FOUND_REVISION`. Raises RyeError ``database-too-new``."""
+    revisions = {row[0] for row in rows}
+    if revisions != {REVISION}:
+        raise RyeError(
+            "database-too-new",
+            f"The database was upgraded to revision {', '.join(sorted(revisions))}, and this server's version knows {REVISION}.",
+            "Publish again in a moment. The operator replaces this server by the newer version.",
+        )
 
 
 def take(connection: sa.Connection, holder: str, rows: Sequence[Row] | None = None) -> Term:

@@ -45,7 +45,16 @@ from registry_server.sequencer.catching_up import blobs, catch_up, move_blobs, p
 from registry_server.sequencer.clock import CLOCK_ERRORS, Clock
 from registry_server.sequencer.cosigned_head import shown_files
 from registry_server.sequencer.head_publication import HeadPublication
-from registry_server.sequencer.leadership import LEADER, Pinger, confirm, fence, holder_name, take
+from registry_server.sequencer.leadership import (
+    FOUND_REVISION,
+    LEADER,
+    Pinger,
+    confirm,
+    fence,
+    holder_name,
+    require_revision,
+    take,
+)
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.sealing import Sealed, Sealer, old_partials
 from registry_server.settings import Settings
@@ -388,12 +397,13 @@ class Sequencer:
         ``beside``: if this process showed the newest head itself, a bucket is asked during the block whether it still shows
         it, and the answer is awaited before anything is committed. Raises _ShownElse if it does not.
         """
-        asked = database.writer_asking(self.engine, LEADER, *Ledger.OPENING)
+        asked = database.writer_asking(self.engine, LEADER, FOUND_REVISION, *Ledger.OPENING)
         with (
             self._noticing(),
-            asked as (connection, (leader, *opening)),
+            asked as (connection, (leader, revision, *opening)),
             self._pinger.speaking_for(connection),
         ):
+            require_revision(revision)
             term = take(connection, self._holder, leader)
             ledger = Ledger(connection, opening)
             if signs:

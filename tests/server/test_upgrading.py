@@ -27,10 +27,12 @@ from msgspec.structs import replace
 
 import registry_server
 from registry_server.accounts import registry_keys, tokens
-from registry_server.migrations import opening
+from registry_server.migrations import opening, upgrading
+from registry_server.search import documents as search
 from registry_server.search.finding import find
 from registry_server.sequencer import search_offers
 from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.batching import is_trouble
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.sequencer.tree import Edge
@@ -492,6 +494,51 @@ def test_an_upgrade_that_fails_leaves_the_old_database_and_can_be_repeated(
     engine.dispose()
     opening.connect(url).dispose()
     assert revision_of(url) == schema.REVISION
+
+
+def test_a_server_that_runs_while_a_newer_version_upgrades_appends_nothing_more(tmp_path: Path) -> None:
+    """What it would write lacks what the newer version derives, such as the search index."""
+    data = tmp_path / "data"
+    found(data, ORIGIN, {}, None, 365)
+    engine = opening.connect(Settings(data=data).database_url)
+    filling = Filling(data, engine)
+    filling.append(Publisher("acme").claim_candidate())
+    before = (data / "public/head").read_bytes()
+    revision = sa.text("UPDATE alembic_version SET version_num = :one")
+    with engine.begin() as connection:
+        connection.execute(revision, {"one": "9999"})
+    with pytest.raises(RyeError) as refused:
+        filling.append(Publisher("beta").claim_candidate())
+    assert refused.value.code == "database-too-new"
+    assert is_trouble(refused.value)  # 503, and not the publisher's fault
+    assert (data / "public/head").read_bytes() == before
+    with engine.begin() as connection:  # the control
+        connection.execute(revision, {"one": schema.REVISION})
+    filling.append(Publisher("beta").claim_candidate())
+    engine.dispose()
+
+
+@pytest.mark.parametrize("revision", ["0011", "0014"])
+def test_an_upgrade_fills_what_search_finds_as_this_version_does(
+    url: str, monkeypatch: pytest.MonkeyPatch, revision: str
+) -> None:
+    """Registries of revision 0013 on PostgreSQL kept their old index, and `verify` called it wrong for every item."""
+    engine = opening.connect(url)
+    document = search.SearchDocument("directive", "acme/a/one", "1.0.0", "Work", "words of a text", False)
+    with database.writer(engine) as connection:
+        connection.execute(schema.registry.insert().values(key="origin", value=ORIGIN))
+        search.replace(connection, ["directive:acme/a/one"], [document])
+    with database.writer(engine) as connection:
+        connection.execute(schema.documents.update().values(terms=""))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = :one"), {"one": revision})
+    with database.reader(engine) as connection:
+        assert search.index_problems(connection) != []
+    monkeypatch.setattr(upgrading.command, "upgrade", lambda *_: None)  # the tables are today's already
+    with database.writer(engine) as connection:
+        upgrading.upgrade(connection)
+    with database.reader(engine) as connection:
+        assert search.index_problems(connection) == []
+    engine.dispose()
 
 
 def test_servers_that_start_at_the_same_moment_upgrade_once(filled: Filled, url: str) -> None:
