@@ -163,7 +163,7 @@ def test_a_link_that_takes_a_folder_s_place_after_the_check_leads_nowhere(
     for path in (folder / "plugins/beta").rglob("*.md"):
         path.write_bytes(b"older")
     before = {str(path): path.read_bytes() for path in outside.rglob("*") if path.is_file()}
-    real, done = getattr(os, moment), []
+    real, done = getattr(os, moment), list[Any]()
 
     def exchanged(*given: Any, **named: Any) -> Any:
         if not done:

@@ -533,7 +533,7 @@ def test_an_upgrade_fills_what_search_finds_as_this_version_does(
         connection.execute(sa.text("UPDATE alembic_version SET version_num = :one"), {"one": revision})
     with database.reader(engine) as connection:
         assert search.index_problems(connection) != []
-    monkeypatch.setattr(upgrading.command, "upgrade", lambda *_: None)  # the tables are today's already
+    monkeypatch.setattr(command, "upgrade", lambda *_: None)  # the tables are today's already
     with database.writer(engine) as connection:
         upgrading.upgrade(connection)
     with database.reader(engine) as connection:
