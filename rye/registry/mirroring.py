@@ -25,6 +25,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,7 +47,7 @@ from rye.registry.trust.policies import POLICY, encode_newest
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
-from rye.storage.safe_files import LockTimeout, file_lock, first_link
+from rye.storage.safe_files import LockTimeout, file_lock, first_link, real_folder
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]
@@ -147,8 +148,6 @@ class MirrorFolder:
 
     def __init__(self, root: Path | None):
         self._root = root
-        self._real: set[str] = set()
-        """Folders in which no link leads elsewhere: a mirror can be committed, and so can a link in it."""
         self.fetched = 0
         self.fetched_bytes = 0
 
@@ -166,23 +165,35 @@ class MirrorFolder:
         """Write a verified file atomically, unless it is there with the same content."""
         if self._root is None or self.read(path) == data:
             return
-        place = self._place(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = place.with_name(f".{place.name}.{secrets.token_hex(6)}.tmp")
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(place)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with self._folder_of(path, make=True) as (folder, place):
+            temporary = place.with_name(f".{place.name}.{secrets.token_hex(6)}.tmp")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            try:
+                with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=folder), "wb") as stream:
+                    stream.write(data)
+                os.replace(temporary, place, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder)
 
-    def _place(self, path: str) -> Path:
-        """Return the place of a file to write or delete. Raises RyeError ``wrong-folder`` if a link leads to it."""
+    def _delete(self, path: str, limit: float | None = None) -> None:
+        """Delete a file, if it is there. ``limit``: only if it was written before that time."""
+        with suppress(FileNotFoundError, NotADirectoryError), self._folder_of(path, make=False) as (folder, place):
+            if limit is None or os.stat(place, dir_fd=folder, follow_symlinks=False).st_mtime < limit:
+                os.unlink(place, dir_fd=folder)
+
+    @contextmanager
+    def _folder_of(self, path: str, *, make: bool) -> Iterator[tuple[int | None, Path]]:
+        """Yield the descriptor of the folder that a path is in, and the path's name there. A mirror can be committed, and so can
+        a link in it: nothing is written or deleted through one, even if it appears only now. Raises RyeError ``wrong-folder``."""
         assert self._root is not None
-        folder = path.rpartition("/")[0]
-        if folder not in self._real:
-            _refuse_link(self._root, folder)
-            self._real.add(folder)
-        return self._root / path
+        above, _, name = path.rpartition("/")
+        try:
+            with real_folder(self._root, above, make=make) as (folder, prefix):
+                yield folder, Path(f"{prefix}{name}")
+        except RyeError:
+            _refuse_link(self._root, above)
+            raise
 
     def count(self, data: bytes) -> None:
         """Count a fetched file."""
@@ -242,9 +253,8 @@ class MirrorFolder:
 
     def remove(self, paths: Iterable[str]) -> None:
         """Delete files that were taken down, immediately."""
-        assert self._root is not None
         for path in paths:
-            self._place(path).unlink(missing_ok=True)
+            self._delete(path)
 
     def prune(self, wanted: set[str], stale_seconds: float) -> None:
         """Delete files that only older heads need and leftovers of killed runs, once no reader can need them any
@@ -256,11 +266,10 @@ class MirrorFolder:
             _refuse_link(self._root, top)
             for place, _, names in os.walk(self._root / top):
                 for name in names:
-                    path = Path(place, name)
-                    relative = path.relative_to(self._root).as_posix()
+                    relative = Path(place, name).relative_to(self._root).as_posix()
                     replaceable = top in ("index", "map") or (top == "tile" and ".p/" in relative)
-                    if (name.startswith(".") or (replaceable and relative not in wanted)) and _age(path) < limit:
-                        path.unlink(missing_ok=True)
+                    if name.startswith(".") or (replaceable and relative not in wanted):
+                        self._delete(relative, limit)
 
 
 class _Locked:
@@ -482,13 +491,6 @@ def _or_raise(fetched: bytes | FetchError, missing: str) -> bytes:
             raise TrustError(missing, fetched.message) from fetched
         raise fetched
     return fetched
-
-
-def _age(path: Path) -> float:
-    try:
-        return path.lstat().st_mtime
-    except OSError:
-        return time.time()
 
 
 def _forked(target: Path, before: Checkpoint, state: TrustedState) -> RyeError:

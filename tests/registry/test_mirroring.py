@@ -6,8 +6,10 @@ import hashlib
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -344,6 +346,30 @@ class TestFolder:
         assert (error.value.code, error.value.details["what"]) == ("wrong-folder", "mirror")
         assert [path.name for path in outside.iterdir()] == ["letter"]
         assert not (tmp_path / "new").exists()
+
+    def test_a_link_that_takes_a_folder_s_place_meanwhile_leads_nowhere(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another program exchanges the folder just before a file in it is deleted as out of date."""
+        registry = filled()
+        run(registry, tmp_path / "copy")
+        outside = shutil.copytree(tmp_path / "copy/index", tmp_path / "documents")
+        before, unlink, done = sorted(path.name for path in outside.iterdir()), os.unlink, list[str]()
+        registry.release(ONE, "2.0.0", b"one\n")
+        registry.publish()
+
+        def exchanged(path: Any, **named: Any) -> None:
+            if not done and Path(path).name in before:
+                done.append(str(path))
+                (tmp_path / "copy/index").rename(tmp_path / "moved")
+                (tmp_path / "copy/index").symlink_to(outside, target_is_directory=True)
+            unlink(path, **named)
+
+        monkeypatch.setattr(os, "unlink", exchanged)
+        with suppress(RyeError):
+            run(registry, tmp_path / "copy", MirrorLimits(stale_seconds=0))
+        assert done
+        assert sorted(path.name for path in outside.iterdir()) == before
 
     def test_a_damaged_head_says_what_to_delete(self, tmp_path: Path) -> None:
         registry = filled()
