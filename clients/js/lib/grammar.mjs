@@ -16,7 +16,8 @@ const PATH = /^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/;
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 const HOST = `(?:${LABEL}\\.)+(?![0-9]+(?:/|$))${LABEL}`;
 const LOCAL = "(?:127\\.0\\.0\\.1|localhost):[1-9][0-9]{0,4}";
-const FOLDERS = "(?:/(?!\\.)[A-Za-z0-9._~%!$&'()*+,;=:@-]+)+";
+/** No encoded dot, slash or backslash: `/acme/%2e%2e/other` reads like acme's, and is other's. */
+const FOLDERS = "(?:/(?!\\.)(?:%(?!2[eEfF]|5[cC])|[A-Za-z0-9._~!$&'()*+,;=:@-])+)+";
 const WEB = `https://${HOST}(?:${FOLDERS})?/?`;
 const HIDDEN = /[\p{Cc}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029]/u;
 
