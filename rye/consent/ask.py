@@ -26,13 +26,14 @@ class Ask(Struct, frozen=True, eq=False):
     """One thing that needs a yes. Two are the same if item, sort and text are."""
 
     item: str
-    """``kind:id``; for a signer the namespace, since it signs all of its items; for a grant the tool or table."""
+    """``kind:id``; for a signer the namespace, since it signs all of its items; for a grant the tool or table; for the state of a
+    customization that was agreed to last, also its file."""
     sort: str
     """A name of :data:`rye.consent.sorts.SORTS`."""
     text: str
     """The pattern; the text of :func:`hook_text`, :func:`tool_texts` or :func:`run_text`; ``FACT VALUE``; the key's
     fingerprint; the range that a version is forced to; ``TARGET FIELD SHA-256`` that ``--allow-widening`` agreed to; or a
-    customization's file with its hash."""
+    customization's file with its hash, or with the reason why it counts no longer."""
     subject: Any = None
     """What it was made from, e.g. a HookAction, for those who show or compare it."""
 

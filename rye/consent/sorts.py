@@ -319,6 +319,7 @@ SORTS: tuple[Sort, ...] = (
     Sort(name="state", in_lock=False, is_last=True),
     Sort(name="deploy"),
     Sort(name="customization", in_lock=False),
+    Sort(name="customization-state", in_lock=False, is_last=True),
     Sort(name="customization-fact", in_lock=False),
     Sort(name="customization-run", in_lock=False),
     Sort(name="origin", in_lock=False, title="What this project's forks follow with `rye update --origin`"),

@@ -24,15 +24,21 @@ class EffectiveDiff(Struct, frozen=True):
         return {"diff": self.diff, "overrides": list(self.files), "refused": list(self.refused)}
 
 
-def effective_diff(result: Effective, name: str, until_now: Effective | None = None) -> EffectiveDiff:
+def effective_diff(
+    result: Effective, name: str, until_now: Effective | None = None, *, agreed: bool = False
+) -> EffectiveDiff:
     """The changes that overrides make to the item ``name``. ``until_now``: the effect of those that are in force already, which
-    the others may undo; None: compare with the item as published."""
+    the others may undo; None: compare with the item as published. ``agreed``: whether some of these are the project's."""
     base, tree, called = result.base, result.base_tree, "published"
     if until_now is not None:
-        base, tree, called = until_now.text, until_now.tree, "with your own overrides"
+        base, tree, called = (
+            until_now.text,
+            until_now.tree,
+            "as you agreed to it" if agreed else "with your own overrides",
+        )
     diff = drift(result.text, base, merged_name=f"{name} (effective)", actual_name=f"{name} ({called})")
     return EffectiveDiff(
-        (diff or "") + files_diff(tree, result.tree, name),
+        (diff or "") + files_diff(tree, result.tree, name, called),
         tuple(file.source.shown for file in result.files if not file.refused),
         tuple(file.source.shown for file in result.refused),
     )

@@ -183,13 +183,15 @@ def _same(one: TreeFile | None, other: TreeFile | None) -> bool:
     return one is not None and one.is_same(other)
 
 
-def files_diff(before: Tree, after: Tree, name: str) -> str:
-    """What became of the files, as unified differences; of those that are not text, one line each. Empty if nothing did."""
-    return "".join(_file_diff(path, before.get(path), after.get(path), name) for path in changed_paths(before, after))
+def files_diff(before: Tree, after: Tree, name: str, called: str = "published") -> str:
+    """What became of the files, as unified differences; of those that are not text, one line each. Empty if nothing did.
+    ``called``: what the files were before."""
+    changed = changed_paths(before, after)
+    return "".join(_file_diff(path, before.get(path), after.get(path), name, called) for path in changed)
 
 
-def _file_diff(path: str, old: TreeFile | None, new: TreeFile | None, name: str) -> str:
-    before = f"{name}/{path} (published)" if old is not None else "/dev/null"
+def _file_diff(path: str, old: TreeFile | None, new: TreeFile | None, name: str, called: str) -> str:
+    before = f"{name}/{path} ({called})" if old is not None else "/dev/null"
     after = f"{name}/{path} (effective)" if new is not None else "/dev/null"
     bits = [
         f"{mark}{path} is executable\n"

@@ -127,14 +127,6 @@ def paths_for(
     return _named(folder, kind, known, is_meant) or _named(folder, None, known, is_meant)
 
 
-def hidden_paths_for(
-    folder: Folder, kind: str, ids: Iterable[str], is_meant: Callable[[str], bool] = lambda _: True
-) -> list[Path]:
-    """The files at one level that would be the item's, but do not count, since another one has the kind in its name."""
-    known = tuple(ids)
-    return _named(folder, None, known, is_meant) if _named(folder, kind, known, is_meant) else []
-
-
 def _named(folder: Folder, kind: str | None, ids: Sequence[str], is_meant: Callable[[str], bool]) -> list[Path]:
     paths = [(identifier, file_for(folder, identifier, kind)) for identifier in ids if is_id(identifier)]
     return [path for identifier, path in paths if os.path.lexists(path) and is_meant(identifier)]

@@ -38,7 +38,7 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import resolved_formula
 from rye.workspace.customizing.overlaying import apply_in_force, require_overlay
 from rye.workspace.customizing.roles import require_directives
-from rye.workspace.items.agreement import require_agreed, require_used
+from rye.workspace.items.agreement import require_agreed, require_used_overrides
 from rye.workspace.items.effective_item import EffectiveItem, entry_of
 from rye.workspace.items.installed_items import InstalledItem
 from rye.workspace.items.own_signatures import signer_of
@@ -154,9 +154,7 @@ def deployable(
     if not found.is_reworded:
         text = unsigned_text(text, layout_of(found.item.location.kind, found.item.path.name))
     overrides = [file.source for file in (found.result.files if found.result is not None else ()) if not file.refused]
-    for one in overrides:
-        if one.level == "project":
-            require_used(context, found, "override", one.shown, one.evidence, agreed)
+    require_used_overrides(context, found, [one for one in overrides if one.level == "project"], agreed)
     changed = [one.evidence for one in overrides]
     body, arguments = text, tuple[Argument, ...]()
     match value:

@@ -198,7 +198,7 @@ def _rules(checked: Sequence[Checked], misplaced: Sequence[Misplaced]) -> Check:
 def _signatures(verified: Sequence[signature_check.VerifiedFile]) -> Check:
     counts = Counter(each.verification.verdict for each in verified)
     wrong = [each for each in verified if each.verification.verdict != "valid"]
-    changed = [f"{each.shown}: changed by {path}, not agreed" for each in verified for path in each.not_agreed]
+    changed = [f"{each.shown}: {one.shown} {one.does} it, not agreed" for each in verified for one in each.not_agreed]
     broken = bool(changed) or any(each.verification.verdict not in _UNPROVEN for each in wrong)
     lines = [*(f"{each.shown}: {each.verification.verdict}" for each in wrong), *changed]
     head = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))

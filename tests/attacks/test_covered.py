@@ -168,6 +168,14 @@ def test_an_override_that_changes_after_the_yes(shop: Person) -> None:
     assert covered(shop)
 
 
+def test_an_agreed_override_that_a_commit_deletes(shop: Person) -> None:
+    shop.customize(OVERRIDE, override("Be kind."))
+    shop.path(OVERRIDE).unlink()
+    assert not covered(shop)
+    shop.accepts()
+    assert covered(shop)
+
+
 def test_an_agreed_override_under_another_name(shop: Person) -> None:
     """The bytes are agreed to for one item."""
     shop.customize(OVERRIDE, override("Be kind."))
@@ -175,7 +183,7 @@ def test_an_agreed_override_under_another_name(shop: Person) -> None:
     moved = shop.path(".ai/overrides/safe/ship.overrides.md")
     moved.parent.mkdir()
     shop.path(OVERRIDE).rename(moved)
-    assert uses(shop, "directive:acme/work/ship")[0] == {True}
+    assert uses(shop, "directive:acme/work/ship")[0] == {False}, "it lost what was agreed to"
     said, text = uses(shop, "directive:acme/safe/ship")
     assert said == {False}
     assert "Be kind." not in text

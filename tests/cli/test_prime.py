@@ -84,6 +84,7 @@ def test_the_role_has_its_overrides(person: Person) -> None:
 
 def test_a_role_alone_is_a_prompt(person: Person) -> None:
     person.path(".ai/role-directives/clerk.md").unlink()
+    person.accepts()
     assert person.ok("prime", "clerk").stdout.rstrip("\n") == person.ok("render", "clerk").stdout.rstrip("\n")
 
 

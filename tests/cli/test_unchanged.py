@@ -16,6 +16,7 @@ from unittest import mock
 import pytest
 
 from rye.cli import unchanged
+from rye.consent.ask import Ask
 from rye.installation.transaction import needs_recovery
 from rye.project.context import own_items
 from rye.project.layout import Project
@@ -24,6 +25,7 @@ from rye.project.manifest import Manifest
 from rye.project.user_config import read_other_policies, read_settings
 from rye.verified.on_disk import scan
 from rye.workspace.installing.project_state import bytes_of, manifest_text_of
+from rye.workspace.trusting import acceptance
 from rye.workspace.trusting.project_changes import project_changes
 from tests.scenes.person import Person
 
@@ -192,6 +194,20 @@ def test_a_customization_or_an_item_that_a_commit_brings_is_looked_at(user: Pers
         assert recalled(user) == SAID
         user.write(planted, "")
         assert recalled(user) is None
+
+
+@pytest.mark.parametrize("path", [".ai/overrides/acme/work/read.overrides.md", ".ai/overrides", ".ai/.rye/accepted"])
+def test_an_agreed_customization_that_a_commit_takes_away_is_looked_at(user: Person, path: str) -> None:
+    """As is what this user agreed to, in a project without one."""
+    user.write(".ai/overrides/acme/work/read.overrides.md", "")
+    agreed = Ask("tool:acme/work/read", "customization", ".ai/overrides/acme/work/read.overrides.md (sha256 00)")
+    acceptance.remember(user.folders, user.project, [agreed])
+    row = LockedItem(kind="tool", id="acme/work/read", version="1.0.0", size=1, sha256="0" * 64, suffix=".py")
+    remember(user, more=lambda project: project_changes(user.folders, project, Manifest(), [row]))
+    assert recalled(user) == SAID
+    gone = user.path(path)
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    assert recalled(user) is None
 
 
 @pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo])

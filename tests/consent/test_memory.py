@@ -178,6 +178,7 @@ def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
         "customization-fact",
         "customization-loss",
         "customization-run",
+        "customization-state",
         "own-files",
         "own-key",
         "origin",

@@ -36,7 +36,7 @@ def asked(was: LockedItem | None, wanted: LockedItem, **more: Any) -> set[str]:
 
 
 def test_names_and_keys_are_unique_and_the_lock_has_those_that_it_approves() -> None:
-    assert len({sort.name for sort in SORTS}) == len(SORTS) == 21
+    assert len({sort.name for sort in SORTS}) == len(SORTS) == 22
     assert len({key.key for key in lock_keys()}) == len(lock_keys()) == 6
     assert sort_of("nothing of this version") is None
     assert of_the_lock([Ask("a", "nothing of this version", "b")]) == []

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rye.consent.customized import ShownChange
 from rye.errors import RyeError
 from rye.workspace.installing.install_request import Proposal
-from rye.workspace.trusting.customizations import ShownChange
 from rye.workspace.trusting.trusting_project import accept_project
 from tests.customization.override_text import directive
 from tests.scenes.person import Person

@@ -116,18 +116,26 @@ def _show_differences(screen: Screen, unseen: Sequence[Ask]) -> None:
     """Print what each customization changes: all of it, or at most :attr:`~rye.limits.OverrideLimits.shown_diff_lines` lines and
     the command that shows the rest."""
     changes = [one for one in unseen if one.sort == "customization" and one.subject is not None]
+    changes = [one for one in changes if one.subject.is_whole or one.subject.not_kept]
     for one in screen.kept(changes):
-        console, lines = screen.console, one.subject.lines
-        console.tell((f"  {one_line(one.text.rpartition(' (')[0])} changes {one.item}:", "strong"), hang=4, wide=True)
-        for shown in one.subject.replaces:
-            console.tell(
-                (f"    {one_line(shown)}, which you agreed to, no longer counts", "warning"), hang=8, wide=True
-            )
+        console, subject, lines = screen.console, one.subject, one.subject.lines
+        change = subject.change
+        said = f"{change.shown} changes {one.item}:"
+        if change.lost:
+            said = f"{change.shown}, which you agreed to, {change.lost}. Without it, {one.item} changes:"
+        console.tell((f"  {one_line(said)}", "strong"), hang=4, wide=True)
+        for other in subject.replaces:
+            told = one_line(f"{other.shown}, which you agreed to, {other.lost}")
+            console.tell((f"    {told}", "warning"), hang=8, wide=True)
+        if subject.not_kept:
+            said = f"What you agreed to before is not kept here; `{one_line(subject.change.history)}` shows it."
+            more = " Compared with what counts without it:" if lines else ""
+            console.tell((f"    {said}{more}", "warning"), hang=8, wide=True)
         kept = lines if screen.whole else lines[: OVERRIDES.shown_diff_lines]
         for line in kept:
             style = {"+": "added", "-": "removed"}.get(line[:1], "dim")
             console.tell((f"    {one_line(line)}", style), hang=8, wide=True)
-        if not lines:
+        if not lines and not subject.not_kept:
             console.say("    no line of its text", "dim")
         elif len(kept) < len(lines):
             where = f"`{one.subject.command}` shows them{', and so does `d`' if screen.answers_d else ''}"

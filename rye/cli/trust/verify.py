@@ -36,7 +36,7 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
             "kind": entry.kind,
             **entry.verification.as_json(),
             "differs": "line-ends" if entry.has_crlf else None,
-            "not_agreed": list(entry.not_agreed),
+            "not_agreed": [one.shown for one in entry.not_agreed],
         }
         for entry in verified
     ]
@@ -44,9 +44,9 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
         _print(session, entry.shown, entry.verification.verdict, entry.verification.detail)
         if entry.line_ends is not None:
             session.console.warn(*entry.line_ends)
-        for path in entry.not_agreed:
+        for one in entry.not_agreed:
             session.console.warn(
-                f"{one_line(path)} changes what {one_line(entry.shown)} says, and you have not agreed to it.",
+                f"{one_line(one.shown)} {one.does} what {one_line(entry.shown)} says, and you have not agreed to it.",
                 "`rye trust project` shows what it changes and asks.",
             )
     if session.json:

@@ -94,7 +94,8 @@ HELP: Mapping[str, str] = {
     "unapproved-tool": _INSTALL.format("them"),
     "unapproved-fact": _INSTALL.format("the line") + " `rye facts ID` shows all of them.",
     "unapproved-change": (
-        "`rye trust project` shows what it changes and asks. If nobody in your project wrote it, remove the file."
+        "`rye trust project` shows what it changes and asks. If nobody in your project wrote it, remove the file; "
+        "if it is gone and nobody wanted that, restore it."
     ),
     "pending-recovery": (
         "Ask its owners whether they lost their keys. If not, they should run `rye namespace object NAMESPACE`."

@@ -9,7 +9,8 @@ Rules:
 * The folder is created for the user alone: it has items of registries that only members may read. One that exists keeps
   its mode, so people can share it.
 * Files are written atomically (a temporary file, then a rename), so any number of programs can share the cache.
-* The cache can be deleted at any time: whatever is missing is fetched again.
+* The cache can be deleted at any time: whatever is missing is fetched again. Only the texts of customizations that a user agreed
+  to are nowhere else; without them, a question cannot show what became of one (:mod:`rye.workspace.trusting.shown_changes`).
 
 Creating two thousand small files takes longer than verifying their content, so there are packs. A pack is ``packs/<hash
 of its index>.pack``: the line ``rye-pack 1 <bytes of the index>``, the index (JSON: SHA-256 → offset in the data and

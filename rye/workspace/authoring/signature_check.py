@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.customized import Customization
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.items.location import locate
@@ -65,7 +66,7 @@ class VerifiedFile(Struct, frozen=True):
     verification: Verification
     has_crlf: bool = False
     """Whether its signature holds, and it was signed with other line ends."""
-    not_agreed: tuple[str, ...] = ()
+    not_agreed: tuple[Customization, ...] = ()
     """The project's files that change its text and that this user has not agreed to: no signature covers them."""
 
     @property
@@ -113,9 +114,9 @@ def _with_changes(context: Context, verified: list[VerifiedFile]) -> list[Verifi
     if project is None:
         return verified
     manifest, rows = load_manifest(project), read_lock(project).items if project.lock_path.exists() else ()
-    waiting: dict[Path, list[str]] = {}
+    waiting: dict[Path, list[Customization]] = {}
     for entry, change in not_agreed(context.home, project, manifest, rows, trusts_lock=trusts_lock(context)):
-        waiting.setdefault(entry.path.resolve(), []).append(change.shown)
+        waiting.setdefault(entry.path.resolve(), []).append(change)
     if not waiting:
         return verified
     return [replace(one, not_agreed=tuple(waiting.get((context.cwd / one.shown).resolve(), ()))) for one in verified]

@@ -110,7 +110,7 @@ def override_attached(context: Context, request: NewFileOverride, stream: ReadSt
     _require_valid(applied.diagnostics)
     _write(folder, place, path, data, text)
     before = source.evidence if source is not None else None
-    remember_made_here(context.home, item.project, place, before, new.evidence)
+    remember_made_here(context.home, item.project, place, before, new.evidence, *contents.values())
     return WrittenFileOverride(
         shown=new.shown,
         content=folder.shown(content_folder(place) / path) if data is not None else None,

@@ -157,8 +157,7 @@ def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[Rye
         try:
             new, removed = fixed(one.data, one.known_ids)
             done.append(_fix(one, one.data, new, removed))
-            if new is not None:
-                remember_made_here(context.home, find_project(context.cwd), one.path, one.data, new)
+            remember_made_here(context.home, find_project(context.cwd), one.path, one.data, new)
         except RyeError as error:
             problems.append(RyeError(error.code, f"{one.shown} was not fixed: {error.message}", error.hint))
     return done, problems

@@ -75,11 +75,11 @@ def overlay_of(context: Context, found: EffectiveItem, places: Places) -> InForc
 
 
 def require_overlay(context: Context, found: EffectiveItem, force: InForce, agreed: Agreement | None = None) -> None:
-    """Require that this user agreed to the overlay that is about to be applied, if it is the project's. ``agreed``: as for
+    """Require that this user agreed to the project's overlay that is about to be applied, or to its absence. ``agreed``: as for
     :func:`require_used`. Raises RyeError ``project-not-accepted``."""
-    used = force.source
-    if used is not None and used.level == "project":
-        require_used(context, found, "overlay", used.shown, used.data, agreed)
+    for file in force.files:
+        if file.level == "project":
+            require_used(context, found, "overlay", file.shown, file.data, agreed)
 
 
 def formula_name(found: EffectiveItem) -> str | None:

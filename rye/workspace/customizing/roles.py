@@ -33,11 +33,12 @@ def role_directives(context: Context, where: Places, role: str) -> RoleDirective
 def require_directives(
     context: Context, found: EffectiveItem, told: RoleDirectives, agreed: Agreement | None = None
 ) -> None:
-    """Require that this user agreed to the directives that are about to be added to a role, as far as they are the project's.
-    ``agreed``: as for :func:`require_used`. Raises RyeError ``project-not-accepted``."""
+    """Require that this user agreed to the directives that are about to be added to a role, or to their absence, as far as they
+    are the project's. ``agreed``: as for :func:`require_used`. Raises RyeError ``project-not-accepted``."""
     for file in told.sources:
-        if file.level == "project" and file.text is not None:
-            require_used(context, found, "role-directives", file.path, file.text.encode(), agreed)
+        if file.level == "project":
+            data = file.text.encode() if file.text is not None else None
+            require_used(context, found, "role-directives", file.path, data, agreed)
 
 
 def all_role_directives(where: Places) -> list[RoleDirectiveFile]:

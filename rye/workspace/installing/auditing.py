@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.customized import Customization
 from rye.errors import RyeError, UsageError
 from rye.installation.audit.choice import SetAside, check_rules, set_aside
 from rye.installation.audit.disk import audit_disk
@@ -49,7 +50,6 @@ from rye.workspace.items.absences import absent_from_installed
 from rye.workspace.registries.pinned_registries import cosigners
 from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.trusting.acceptance import trusts_lock
-from rye.workspace.trusting.customizations import Customization
 from rye.workspace.trusting.project_changes import not_agreed
 from rye.workspace.trusting.row_verification import verify_each
 
@@ -193,7 +193,7 @@ def _changes(found: Sequence[Customization], items: Sequence[LockedItem]) -> lis
         Finding(
             rule="unapproved-change",
             severity="error",
-            message=f"{one.shown} changes {one.item}, and you have not agreed to it on this machine.",
+            message=f"{one.shown} {one.does} {one.item}, and you have not agreed to it on this machine.",
             path=one.shown,
             item=rows.get(one.item),
             hint="`rye trust project` shows what it changes and asks.",

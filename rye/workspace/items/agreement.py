@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from rye.consent.agreement import Agreement, ItemAgreement, not_accepted, unapproved
 from rye.consent.ask import Ask
+from rye.consent.customized import agreed_files
 from rye.project.context import load_manifest
 from rye.project.spaces import Spaces
 from rye.project.user_config import OtherPolicies
@@ -24,6 +25,10 @@ from rye.workspace.trusting.acceptance import agreement, remember_or_warn, requi
 from rye.workspace.trusting.project_changes import forbidden, item_changes, require_item_allowed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rye.consent.customized import Sort
+    from rye.customization.item_overrides import OverrideSource
     from rye.installation import environment
     from rye.project.layout import Project
     from rye.project.manifest import Manifest
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     from rye.workspace.items import effective_item
     from rye.workspace.items.effective_item import EffectiveItem
     from rye.workspace.trusting import customizations
-    from rye.workspace.trusting.customizations import CustomizedItem, Sort
+    from rye.workspace.trusting.customizations import CustomizedItem
 else:
     customizations = lazy_module("rye.workspace.trusting.customizations")
     effective_item = lazy_module("rye.workspace.items.effective_item")
@@ -65,23 +70,24 @@ def require_agreed(
     others = require_organizations_allow(context, found)
     installed = found.installed
     project = installed.project if installed is not None else found.project
-    if project is None:
+    if project is None or (installed is None and not customized):
         return
     if manifest is None:
         manifest = load_manifest(project)
-    changed = _changed(context.home, project, manifest, found) if customized else None
+    agreed = agreed or agreement(context, project)
+    changed = _changed(context.home, project, manifest, found, agreed) if customized else None
     if installed is None and changed is None:
         return
     _require_allowed(context.home, others, project, manifest, found, changed)
     waiting: tuple[Ask, ...] = ()
     if installed is not None:
-        lock = item_agreement(context, installed)
+        lock = agreed.of_item(installed.row, installed.release)
         if lock.unapproved:
             raise unapproved(lock.identity, lock.unapproved)
         waiting = lock.waiting
     if customized and not trusts_lock(context):
         asks_grants = installed is not None
-        waiting += item_changes(context.home, project, manifest, changed, asks_grants=asks_grants, agreed=agreed)
+        waiting += item_changes(context.home, project, manifest, changed, agreed, asks_grants=asks_grants)
     require_yes(context, waiting, agree)
     if waiting:
         remember_or_warn(context, project, waiting)
@@ -95,29 +101,54 @@ def require_used(
     data: bytes | None,
     agreed: Agreement | None = None,
 ) -> None:
-    """Require that this user agreed to exactly these bytes of a customization of the item. They are about to be used, and were
-    read after the question. ``agreed``: what this user agreed to in the project, if already read. Raises RyeError
-    ``project-not-accepted``."""
+    """Require that this user agreed to exactly these bytes of a customization of the item, or to its absence. They are about to
+    be used, and were read after the question. ``data``: None: there is none. ``agreed``: what this user agreed to in the project,
+    if already read. Raises RyeError ``project-not-accepted``."""
     project = found.project
     if project is None:
         return
-    entry = effective_item.entry_of(context.home, found, project, load_manifest(project).namespace)
-    if entry is None:  # nothing can be agreed to for it
-        raise not_accepted((Ask(found.item.shown, "customization", shown),))
-    asks = [customizations.changed_by(entry, sort, shown, data).approval]
     agreed = agreed or agreement(context, project)
-    waiting = agreed.missing_from_lock(asks)
+    if data is None and not agreed_files(agreed.lines):
+        return
+    namespace = load_manifest(project).namespace
+    entry = effective_item.entry_of(context.home, found, project, namespace)
+    if entry is None:  # nothing can be agreed to for it
+        if data is None:
+            return
+        raise not_accepted((Ask(found.item.shown, "customization", shown),))
+    if data is not None:
+        used = [customizations.changed_by(entry, sort, shown, data)]
+    else:
+        lost = customizations.lost_changes(entry, Spaces(context.home, project, namespace), agreed, ())
+        used = [one for one in lost if one.shown == shown]
+    waiting = agreed.missing_from_lock(one.approval for one in used)
     if waiting:
         raise not_accepted(waiting)
+
+
+def require_used_overrides(
+    context: Context, found: EffectiveItem, used: Sequence[OverrideSource], agreed: Agreement
+) -> None:
+    """The same of all overrides that were applied to the item. ``used``: the project's."""
+    for one in used:
+        require_used(context, found, "override", one.shown, one.evidence, agreed)
+    project = found.project
+    if project is not None:
+        changed = _changed(context.home, project, load_manifest(project), found, agreed)
+        lost = (one.approval for one in (changed.changes if changed is not None else ()) if one.lost)
+        waiting = agreed.missing_from_lock(lost)
+        if waiting:
+            raise not_accepted(waiting)
 
 
 def not_agreed_changes(context: Context, found: EffectiveItem) -> tuple[Ask, ...]:
     """The project's customizations of an item that this user has not agreed to, for commands that only show it."""
     project = found.project
-    changed = _changed(context.home, project, load_manifest(project), found) if project is not None else None
-    if project is None or changed is None:
+    if project is None:
         return ()
-    return agreement(context, project).missing_from_lock([one.approval for one in changed.changes])
+    agreed = agreement(context, project)
+    changed = _changed(context.home, project, load_manifest(project), found, agreed)
+    return agreed.missing_from_lock([one.approval for one in changed.changes]) if changed is not None else ()
 
 
 def warn_not_agreed(context: Context, found: EffectiveItem) -> None:
@@ -130,23 +161,27 @@ def warn_not_agreed(context: Context, found: EffectiveItem) -> None:
         )
 
 
-def _changed(home: Home, project: Project, manifest: Manifest, found: EffectiveItem) -> CustomizedItem | None:
-    """The project's customizations of an item: overrides with the bytes that its text was made of, others as they are now. Who
-    uses those checks their bytes with :func:`require_used`."""
+def _changed(
+    home: Home, project: Project, manifest: Manifest, found: EffectiveItem, agreed: Agreement
+) -> CustomizedItem | None:
+    """The project's customizations of an item: overrides with the bytes that its text was made of, others as they are now, and
+    those that this user agreed to and that count no longer. Who uses those that are no overrides checks their bytes with
+    :func:`require_used`."""
     entry = effective_item.entry_of(home, found, project, manifest.namespace)
     if entry is None:
         return None
     files = found.result.files if found.result is not None else ()
-    used = [
-        customizations.changed_by(entry, "override", file.source.shown, file.source.evidence)
-        for file in files
-        if file.source.level == "project"
+    changes = [
+        customizations.changed_by_override(entry, file.source) for file in files if file.source.level == "project"
     ]
-    others = customizations.changes_beside(home, project, entry)
-    row = found.installed.row if found.installed is not None else None
-    if not used and not others:
+    changes += customizations.changes_beside(home, project, entry)
+    spaces = Spaces(home, project, manifest.namespace)
+    if agreed_files(agreed.lines):
+        changes += customizations.lost_changes(entry, spaces, agreed, [one.shown for one in changes])
+    if not changes:
         return None
-    return customizations.CustomizedItem(entry, row, (*used, *others), Spaces(home, project, manifest.namespace))
+    row = found.installed.row if found.installed is not None else None
+    return customizations.CustomizedItem(entry, row, tuple(changes), spaces)
 
 
 def _require_allowed(

@@ -20,6 +20,7 @@ import msgspec
 
 from rye.consent.agreement import Agreement, not_accepted
 from rye.consent.ask import Ask
+from rye.consent.customized import ShownChange
 from rye.consent.memory import MARK, Memory, named_by_path, read_mark
 from rye.consent.sorts import approvals
 from rye.errors import RyeError
@@ -36,11 +37,13 @@ if TYPE_CHECKING:
     from rye.items.identity import Identity
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
+    from rye.registry.store import cache
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, Texts
     from rye.workspace.installing.text_changes import TextChange
-else:
-    description = lazy_module("rye.describing.description")  # most runs have nothing that was not seen
+else:  # most runs have nothing that was not seen
+    description = lazy_module("rye.describing.description")
+    cache = lazy_module("rye.registry.store.cache")
 
 _SET = ("1", "true", "yes")
 
@@ -158,14 +161,21 @@ def accepted_before(home: Home, project: Project) -> bool:
 def remember(home: Home, project: Project, asks: Iterable[Ask], *, accepts: bool = False) -> bool:
     """Remember that this user agreed to these in this checkout. ``accepts``: also that the checkout is accepted.
 
+    Of a customization, its bytes are kept in the user's cache, to show later what became of them.
+
     Return False if nothing was remembered, since the checkout cannot be given a mark (:mod:`rye.consent.memory`). Raises RyeError
     ``in-use``.
     """
+    given = tuple(asks)
+    changes = [one.subject.change for one in given if isinstance(one.subject, ShownChange)]
+    for data in (data for one in changes for data in one.kept):
+        cache.Cache(home.registry_cache).put(data)
 
     def write_mark(text: str) -> None:
         private_files.write(make_records(project) / "accepted", text)
 
-    return _memory(home, project).add((*asks, *((_ACCEPTED,) if accepts else ())), write_mark)
+    states = (one.state for one in changes)
+    return _memory(home, project).add((*given, *states, *((_ACCEPTED,) if accepts else ())), write_mark)
 
 
 def remember_or_warn(context: Context, project: Project, asks: Iterable[Ask], *, accepts: bool = False) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.customization.effective_diff import effective_diff
+from rye.consent.customized import Customization
 from rye.customization.effective_files import Tree, TreeFile, runs_brought, tree_of_row
 from rye.customization.effective_text import Applied, Effective, effective, reader, unsigned
 from rye.customization.item_overrides import CONTENT_SUFFIX, FILES_SUFFIX, OverrideSource, entry_sources, source_at
-from rye.customization.places import OVERLAY_SUFFIX, Folder, rye_places
+from rye.customization.places import Folder, rye_places
 from rye.customization.provenance import Origin, file_lines, origin_of
 from rye.errors import RyeError
 from rye.items.attached import attached_files
@@ -37,7 +37,7 @@ from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts
 from rye.text.facts.readable import readable_text
 from rye.verified.release import VerifiedItem
-from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange, hidden_overrides
+from rye.workspace.trusting.customizations import CustomizedItem
 
 
 class PublishedFiles(Struct, frozen=True):
@@ -62,7 +62,7 @@ def brought_facts(
     if files is None:
         texts: dict[str, str] = {}
         for one in item.changes:
-            texts |= _texts(project, one)
+            texts |= texts_of(project, one)
         return tuple(find_facts(texts))
     text = _text_of(files)
     shown = _shown(project, item)
@@ -72,7 +72,7 @@ def brought_facts(
         facts += _of_overrides(home, project, manifest, item, files)
     for one in item.changes:
         if one.sort != "override":
-            facts += difference(known, find_facts(_texts(project, one)))[0]
+            facts += difference(known, find_facts(texts_of(project, one)))[0]
     return tuple(facts)
 
 
@@ -140,68 +140,16 @@ def _as_signed(home: Home, path: Path, digest: str, limit: int) -> bytes | None:
     return data if sha256(data).hexdigest() == digest else Cache(home.registry_cache).get(digest)
 
 
-def shown_changes(
-    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles | None
-) -> dict[str, ShownChange]:
-    """What each of an item's customizations changes, by its file: of overrides the difference that they make together, under the
-    first; of others the text that they add. What it does to the user's own customizations, which are in force already, is a part
-    of that, and so is what it does to the project's overrides that the user agreed to and that it hides. A file of which
-    something has no effect now is shown whole, below the difference. ``files``: the item's own; None leaves out overrides of the
-    text."""
-    changes: dict[str, ShownChange] = {}
-    name = item.entry.location.name
-    overrides = [one.shown for one in item.changes if one.sort == "override"]
-    result = effective_change(home, project, manifest, item, files) if overrides and files is not None else None
-    if result is not None and files is not None:
-        agreed = hidden_overrides(home, project, item.entry, item.spaces)
-        until_now = effective_change(home, project, manifest, item, files, instead=agreed)
-        diff = effective_diff(result, item.entry.id, until_now).diff
-        lines = tuple(diff.removesuffix("\n").split("\n")) if diff else ()
-        replaced = tuple(source.shown for source in agreed)
-        changes[overrides[0]] = ShownChange(lines, f"rye diff {item.name} --effective", replaced)
-        for file in result.files:
-            if file.source.shown in overrides and _is_in_part(file):
-                known = changes.get(file.source.shown, ShownChange((), ""))
-                said = _whole(_said(file.source), f"rye override show {item.name}")
-                changes[file.source.shown] = replace(said, lines=(*known.lines, *said.lines), replaces=known.replaces)
-    for one in item.changes:
-        if one.sort != "override":
-            for own in _texts(project, one).values():
-                command = f"rye {'overlay' if one.sort == 'overlay' else 'role'} show {name}"
-                hidden = _hidden_overlay(home, project, name) if one.sort == "overlay" else ()
-                change = _whole(own, command)
-                changes[one.shown] = replace(change, lines=(*hidden, *change.lines))
-        elif result is None and one.shown.endswith(FILES_SUFFIX):
-            text = "\n".join(f"{path}\n{text}" for path, text in _texts(project, one).items())
-            changes[one.shown] = _whole(text, f"rye override show {item.name}")
-    return changes
-
-
-def _hidden_overlay(home: Home, project: Project, name: str) -> tuple[str, ...]:
-    """The lines of the user's own overlay of a formula, which the project's replaces; none if there is none."""
-    places = rye_places(home, project)
-    folder = places.of(places.overlays, "user")
-    try:
-        text = folder.text(folder.file(name, OVERLAY_SUFFIX)) if folder is not None else None
-    except RyeError:  # what cannot be read has no effect
-        text = None
-    return tuple(f"-{line}" for line in text.removesuffix("\n").split("\n")) if text else ()
-
-
-def _said(source: OverrideSource) -> str:
+def said_by(source: OverrideSource) -> str:
     """All that an overrides file says, with the contents that belong to it."""
     files = source.contents.files if source.contents is not None else {}
     return "\n".join([source.text, *(f"{path}\n{readable_text(data)}" for path, data in sorted(files.items()))])
 
 
-def _is_in_part(file: Applied) -> bool:
+def is_in_part(file: Applied) -> bool:
     """Whether anything in an overrides file has no effect now. Agreed to with the rest, it would count as soon as its heading is
     there, so a difference of today's texts does not show enough."""
     return file.refused or any(step.outcome != "applied" for step in file.result.steps)
-
-
-def _whole(text: str, command: str) -> ShownChange:
-    return ShownChange(tuple(f"+{line}" for line in text.removesuffix("\n").split("\n")), command)
 
 
 def _shown(project: Project, item: CustomizedItem) -> str:
@@ -230,7 +178,7 @@ def effective_change(
         sources = (*(source for source in sources if source.level == "user"), *instead)
         if not sources:
             return None
-    for source in sources:
+    for source in sources if instead is None else ():
         for one in item.changes:
             if source.shown == one.shown:
                 _require_same(one, source.evidence)
@@ -260,8 +208,8 @@ def _of_overrides(
     facts = placed(difference(before, after)[0], {shown: result.origins})
     asked = {one.shown for one in item.changes}
     for file in result.files:
-        if file.source.shown in asked and _is_in_part(file):
-            facts += difference((*before, *facts), find_facts({file.source.shown: _said(file.source)}))[0]
+        if file.source.shown in asked and is_in_part(file):
+            facts += difference((*before, *facts), find_facts({file.source.shown: said_by(file.source)}))[0]
     return facts
 
 
@@ -281,7 +229,7 @@ def placed(facts: Iterable[Fact], origins: Mapping[str, Sequence[Origin]]) -> li
     return found
 
 
-def _texts(project: Project, one: Customization) -> dict[str, str]:
+def texts_of(project: Project, one: Customization) -> dict[str, str]:
     """The texts of a customization by their files, with the contents that belong to it; empty if it cannot be read."""
     if one.sha256 is None:
         return {}

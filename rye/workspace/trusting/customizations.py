@@ -2,8 +2,10 @@
 
 They are part of the repository, so anyone who can commit can write one, and it changes what an agent is told as much as the
 item itself does. Each counts on this machine once this user agreed to its exact bytes for that item, whether the item was
-installed or is one's own: a signature covers the item's file, and nothing covers what replaces it. A customization that a
-person makes with rye's own commands counts as agreed to. A user's own customizations, in their own space, need no agreement.
+installed or is one's own: a signature covers the item's file, and nothing covers what replaces it. One that the user agreed to
+and that is not there any more is asked about in the same way, since without it the item says what it said before. A customization
+that a person makes or removes with rye's own commands counts as agreed to. A user's own customizations, in their own space, need
+no agreement.
 
 :func:`changes_of` says which files change one item, and everything else that asks goes through it.
 """
@@ -11,21 +13,20 @@ person makes with rye's own commands counts as agreed to. A user's own customiza
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.consent.ask import Ask
+from rye.consent.agreement import Agreement
+from rye.consent.customized import Customization, ShownChange, Sort, agreed_files
 from rye.customization.item_overrides import (
     FILES_SUFFIX,
     SUFFIX,
     OverrideSource,
     file_paths_for,
-    hidden_paths_for,
     ids_of,
     means,
     override_files,
@@ -44,41 +45,11 @@ from rye.project.spaces import Entry, Spaces
 from rye.storage.home import Home
 from rye.workspace.trusting.acceptance import remember, remembered
 
-Sort = Literal["override", "overlay", "role-directives"]
 _OF_KIND: dict[str, tuple[Sort, str]] = {
     "formula": ("overlay", OVERLAY_SUFFIX),
     "role": ("role-directives", DIRECTIVE_SUFFIX),
 }
 """What changes items of a kind, besides overrides: one file, named like the item."""
-
-
-class Customization(Struct, frozen=True, order=True):
-    """One file of the project that changes one item."""
-
-    shown: str
-    """The file, relative to the project."""
-    item: str
-    """``kind:id``."""
-    sort: Sort
-    sha256: str | None
-    """The hash of its bytes, and of the contents that belong to it; None if it cannot be read."""
-
-    @property
-    def approval(self) -> Ask:
-        """The approval to store for it: these bytes, for this item."""
-        said = f"sha256 {self.sha256[:32]}" if self.sha256 is not None else "cannot be read"
-        return Ask(self.item, "customization", f"{self.shown} ({said})")
-
-
-class ShownChange(Struct, frozen=True):
-    """What a customization changes, for the question about it: the subject of its :class:`~rye.consent.ask.Ask`."""
-
-    lines: tuple[str, ...]
-    """Of a unified difference from the text that it replaces, without line ends."""
-    command: str
-    """Shows all of it."""
-    replaces: tuple[str, ...] = ()
-    """The project's files that the user agreed to and that no longer count, because this one names the item's kind."""
 
 
 class CustomizedItem(Struct, frozen=True):
@@ -97,13 +68,22 @@ class CustomizedItem(Struct, frozen=True):
         return _name(self.entry)
 
 
-def changed_by(entry: Entry, sort: Sort, shown: str, data: bytes | None) -> Customization:
-    """The customization of an item by a file with these bytes. ``data``: None if it cannot be read."""
-    return Customization(shown, _name(entry), sort, sha256(data).hexdigest() if data is not None else None)
+def changed_by(entry: Entry, sort: Sort, shown: str, data: bytes | None, *contents: bytes) -> Customization:
+    """The customization of an item by a file with these bytes. ``data``: None if it cannot be read. ``contents``: what belongs to
+    it, of which ``data`` has the hashes."""
+    if data is None:
+        return Customization(shown, _name(entry), sort, None)
+    return Customization(shown, _name(entry), sort, sha256(data).hexdigest(), kept=(data, *contents))
 
 
-def changes_of(places: Places, entry: Entry, spaces: Spaces) -> tuple[Customization, ...]:
-    """The project's customizations of one item, sorted."""
+def changed_by_override(entry: Entry, source: OverrideSource) -> Customization:
+    """The same by an overrides file that was read."""
+    contents = source.contents.files.values() if source.contents is not None else ()
+    return changed_by(entry, "override", source.shown, source.evidence, *contents)
+
+
+def changes_of(places: Places, entry: Entry, spaces: Spaces, agreed: Agreement) -> tuple[Customization, ...]:
+    """The project's customizations of one item, sorted, with those that this user agreed to and that count no longer."""
     changes: list[Customization] = []
     kind = entry.location.kind
     folder = places.of(places.overrides, "project")
@@ -114,29 +94,51 @@ def changes_of(places: Places, entry: Entry, spaces: Spaces) -> tuple[Customizat
 
         ids = ids_of(entry)
         paths = [*paths_for(folder, kind, ids, meant), *file_paths_for(folder, kind, ids, meant)]
-        changes += (changed_by(entry, "override", folder.shown(path), _evidence(folder, path)) for path in paths)
-    return tuple(sorted([*changes, *_beside(places, entry, _read)]))
+        changes += (_override_at(folder, path, entry) for path in paths)
+    changes += _beside(places, entry, _read)
+    return tuple(sorted([*changes, *lost_changes(entry, spaces, agreed, (one.shown for one in changes))]))
 
 
-def hidden_overrides(home: Home, project: Project, entry: Entry, spaces: Spaces) -> tuple[OverrideSource, ...]:
-    """The project's overrides of an item that this user agreed to, and that no longer count, because another file names the
-    item's kind. One that cannot be read has no effect anyway."""
-    places = rye_places(home, project)
-    folder = places.of(places.overrides, "project")
-    if folder is None or entry.location.kind not in KINDS.overridable():
-        return ()
-    paths = hidden_paths_for(folder, entry.location.kind, ids_of(entry), lambda name: means(spaces, name, entry))
-    if not paths:
-        return ()
-    agreed, hidden = remembered(home, project), list[OverrideSource]()
-    for path in paths:
-        try:
-            source = source_at(folder, path)
-        except RyeError:
-            continue
-        if source is not None and agreed.covers(changed_by(entry, "override", source.shown, source.evidence).approval):
-            hidden.append(source)
-    return tuple(hidden)
+def agreed_states(entry: Entry, spaces: Spaces, agreed: Agreement) -> dict[str, str]:
+    """The files of the project to whose bytes this user agreed for an item, each with the state that they agreed to last
+    (:func:`rye.consent.customized.agreed_files`).
+
+    The namespace of the project's own items is a line of rye.toml. So an own item has what was agreed to for it under another
+    namespace, unless another item has that name now.
+    """
+    every = agreed_files(agreed.lines)
+    states = dict(every.get(_name(entry), {}))
+    if entry.space == "project" and every:
+        kind, local = entry.location.kind, entry.location.local_id
+        for name, files in every.items():
+            namespace = _namespace_of(name, kind, local) if name.endswith(local) else None
+            if namespace not in (None, entry.namespace or "") and not _is_there(spaces, name):
+                states = {**files, **states}
+    return states
+
+
+def _namespace_of(name: str, kind: str, local_id: str) -> str | None:
+    """The namespace under which a name, which ends with a local id, is of it; empty for none; None if it names something else."""
+    kind_of, _, namespace = name.removesuffix(local_id).partition(":")
+    is_one = not namespace or (namespace.endswith("/") and namespace.count("/") == 1)
+    return namespace.removesuffix("/") if kind_of == kind and is_one else None
+
+
+def _is_there(spaces: Spaces, name: str) -> bool:
+    return any(_name(one) == name for one in spaces.every())
+
+
+def lost_changes(entry: Entry, spaces: Spaces, agreed: Agreement, present: Iterable[str]) -> Iterator[Customization]:
+    """The customizations of an item that this user agreed to and that are none any more. ``present``: the files of those that
+    are. None of an item that is not there: it is about to be installed, and no id in a file's name means it before."""
+    states = agreed_states(entry, spaces, agreed)
+    if not states or spaces.project is None or not (entry.editable or os.path.lexists(entry.path)):
+        return
+    for shown in sorted(states.keys() - set(present)):
+        beside = _OF_KIND.get(entry.location.kind)
+        sort = "override" if beside is None or shown.endswith((SUFFIX, FILES_SUFFIX)) else beside[0]
+        is_gone = not os.path.lexists(spaces.project.root / shown)
+        yield Customization(shown, _name(entry), sort, None, "is gone" if is_gone else "no longer counts")
 
 
 def changes_beside(home: Home, project: Project, entry: Entry) -> tuple[Customization, ...]:
@@ -155,15 +157,21 @@ def _beside(places: Places, entry: Entry, read: Callable[[Folder, Path], bytes |
 
 
 def customized_items(
-    home: Home, project: Project, namespace: str | None, rows: Sequence[LockedItem], *, own: bool = True
+    home: Home,
+    project: Project,
+    namespace: str | None,
+    rows: Sequence[LockedItem],
+    agreed: Agreement,
+    *,
+    own: bool = True,
 ) -> list[CustomizedItem]:
-    """The items that the project changes: those of ``rows`` and, with ``own``, those that are not installed. ``namespace``: the
-    project's own.
+    """The items that the project changes, or changed when this user agreed to it: those of ``rows`` and, with ``own``, those that
+    are not installed. ``namespace``: the project's own.
 
     Raises RyeError for more files than the limit.
     """
     places = rye_places(home, project)
-    named = _named(places)
+    named = _named(places, agreed)
     if not named:
         return []
     candidates: list[tuple[Entry, LockedItem | None]] = []
@@ -171,7 +179,8 @@ def customized_items(
         path = project.root / item_path(row)
         location = locate(path)
         if location is not None:
-            candidates.append((Entry("installed", path, location, row.identity.namespace), row))
+            entry = Entry("installed", path, location, row.identity.namespace, editable=row.is_editable)
+            candidates.append((entry, row))
     spaces = Spaces(home, project, namespace)
     for space in ("project", "user", "system") if own else ():
         candidates += ((entry, None) for entry in spaces.entries_of(space))
@@ -179,15 +188,19 @@ def customized_items(
     for entry, of in candidates:
         if named.isdisjoint(name.lower() for name in (entry.id, entry.location.local_id, entry.location.name)):
             continue
-        changes = changes_of(places, entry, spaces)
+        changes = changes_of(places, entry, spaces, agreed)
         if changes:
             found.append(CustomizedItem(entry, of, changes, spaces))
     return found
 
 
-def _named(places: Places) -> set[str]:
-    """The ids and names that the project's customizations are for, in lower case: some file systems know no other."""
+def _named(places: Places, agreed: Agreement) -> set[str]:
+    """The ids and names that the project's customizations are for, with those that were agreed to, in lower case: some file
+    systems know no other."""
     names: set[str] = set()
+    for name in agreed_files(agreed.lines):
+        identifier = name.partition(":")[2].lower()
+        names |= {identifier, identifier.partition("/")[2]}
     overrides = places.of(places.overrides, "project")
     for path in override_files(overrides) if overrides is not None else ():
         stem = path.relative_to(overrides.path).as_posix().lower() if overrides is not None else ""
@@ -203,13 +216,14 @@ def _name(entry: Entry) -> str:
     return f"{entry.location.kind}:{entry.id}"
 
 
-def _evidence(folder: Folder, path: Path) -> bytes | None:
-    """What a yes to an overrides file is for; None if it cannot be read."""
+def _override_at(folder: Folder, path: Path, entry: Entry) -> Customization:
     try:
         source = source_at(folder, path)
     except RyeError:
-        return None
-    return source.evidence if source is not None else None
+        source = None
+    if source is None:
+        return changed_by(entry, "override", folder.shown(path), None)
+    return changed_by_override(entry, source)
 
 
 def _read(folder: Folder, path: Path) -> bytes | None:
@@ -220,30 +234,44 @@ def _read(folder: Folder, path: Path) -> bytes | None:
 
 
 def remember_made_here(
-    home: Home, project: Project | None, path: Path, before: bytes | None, after: bytes, *, was_shown: bool = False
+    home: Home,
+    project: Project | None,
+    path: Path,
+    before: bytes | None,
+    after: bytes | None,
+    *contents: bytes,
+    was_shown: bool = False,
 ) -> None:
-    """Remember as agreed to a customization that this user created or changed with rye.
+    """Remember as agreed to a customization that this user created, changed or removed with rye.
 
-    ``before``: its earlier bytes; None: a new file. ``after``: those that rye wrote, whatever is there by now. Of overrides of
-    attached files, both are the evidence (:attr:`rye.customization.item_overrides.OverrideSource.evidence`). If the user had
-    not agreed to the earlier bytes, a change does not make the file count, unless ``was_shown``: the user saw the whole text.
+    ``before``: its earlier bytes; None: a new file. ``after``: those that rye wrote, whatever is there by now; None: rye removed
+    the file. Of overrides of attached files, both are the evidence
+    (:attr:`rye.customization.item_overrides.OverrideSource.evidence`), and ``contents`` what rye wrote beside the file. If the
+    user had not agreed to the earlier bytes, a change does not make the file count, unless ``was_shown``: the user saw the whole
+    text. Nor does a new file in place of one that the user agreed to, if they did not agree to its being gone.
     """
     if project is None:
         return
     namespace = load_manifest(project).namespace
     rows = read_lock(project).items if project.lock_path.exists() else ()
-    made = path.resolve()
-    digest = sha256(after).hexdigest()
+    made, agreed = path.resolve(), remembered(home, project)
+
+    def with_bytes(one: Customization, data: bytes, *more: bytes) -> Customization:
+        return replace(one, sha256=sha256(data).hexdigest(), lost="", kept=(data, *more))
+
     mine = [
-        replace(one, sha256=digest)
-        for item in customized_items(home, project, namespace, rows)
+        one
+        for item in customized_items(home, project, namespace, rows, agreed)
         for one in item.changes
-        if (project.root / one.shown).resolve() == made
+        if (project.root / one.shown).resolve() == made and (after is not None or one.lost)
     ]
-    if not was_shown and before is not None:
-        old = sha256(before).hexdigest()
-        earlier = {replace(one, sha256=old).approval: one for one in mine}
-        new = set(remembered(home, project).missing(earlier))
-        mine = [one for approval, one in earlier.items() if approval not in new]
+    if before is None:
+        known = agreed_files(agreed.lines)
+        gone = {one: replace(one, sha256=None, lost="is gone", kept=()) for one in mine}
+        mine = [one for one in mine if one.shown not in known.get(one.item, ()) or agreed.covers(gone[one].approval)]
+    elif not was_shown:
+        mine = [one for one in mine if agreed.covers(with_bytes(one, before).approval)]
+    if after is not None:
+        mine = [with_bytes(one, after, *contents) for one in mine]
     if mine:
-        remember(home, project, [one.approval for one in mine])
+        remember(home, project, [replace(one.approval, subject=ShownChange(one)) for one in mine])

@@ -1,8 +1,8 @@
 """Customizations that this user has not agreed to, of installed items and of own ones, and grants (DESIGN 6.1).
 
-* A customization counts once this user agreed to its exact bytes. One function says which do not: :func:`item_changes` for the
-  item that is about to be used, with the bytes that were read for it, and :func:`project_changes` for all. Everything that
-  returns, runs or judges an item's effective text asks one of the two.
+* A customization counts once this user agreed to its exact bytes, and its absence once they agreed to that. One function says
+  which do not: :func:`item_changes` for the item that is about to be used, with the bytes that were read for it, and
+  :func:`project_changes` for all. Everything that returns, runs or judges an item's effective text asks one of the two.
 * ``[policy.facts]`` also applies to the effective text.
 * Grants of ``[sandbox]`` are asked about at the first acceptance of a project, and by ``rye trust project``. A grant without
   consent does not count, so a later one does not block an installation.
@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask, run_text
+from rye.consent.customized import ShownChange, agreed_files
 from rye.errors import RyeError
 from rye.items.identity import Reference
 from rye.items.needs import KEYS, NOTHING, Needs, joined, missing
@@ -36,6 +37,7 @@ from rye.workspace.trusting.acceptance import accepted_before, agreement, rememb
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rye.consent.customized import Customization
     from rye.items.consented import Run
     from rye.permissions.policy import Policy
     from rye.project import lock_file, spaces
@@ -48,12 +50,16 @@ if TYPE_CHECKING:
     from rye.verified import require
     from rye.verified.release import VerifiedItem
     from rye.workspace.context import Context
-    from rye.workspace.trusting import trusted_keys
-    from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange
+    from rye.workspace.trusting import customization_facts, customizations, shown_changes, trusted_keys
+    from rye.workspace.trusting.customizations import CustomizedItem
 else:  # only for grants
     lock_file, spaces = lazy_module("rye.project.lock_file"), lazy_module("rye.project.spaces")
     verification, require = lazy_module("rye.signing.verification"), lazy_module("rye.verified.require")
     trusted_keys = lazy_module("rye.workspace.trusting.trusted_keys")
+    # only for projects that change items; merging and the cache only for changes that nobody agreed to
+    customizations = lazy_module("rye.workspace.trusting.customizations")
+    customization_facts = lazy_module("rye.workspace.trusting.customization_facts")
+    shown_changes = lazy_module("rye.workspace.trusting.shown_changes")
 
 
 PublisherOf = Callable[[str], str]
@@ -233,10 +239,20 @@ def project_changes(
     """What this user has not agreed to: customizations of these items and, with ``own``, of items that are not installed; facts
     that these customizations bring, and what they make an item able to run; grants, at the first acceptance or with
     ``asks_grants``."""
-    found = _customized(home, project, manifest, items, own)
+    agreed = remembered(home, project)
+    found = _customized(home, project, manifest, items, agreed, own=own)
     asks_grants = asks_grants or not accepted_before(home, project)
     grants = grant_approvals(manifest, publishers(home, project, manifest, items)) if asks_grants else ()
-    return _asks(home, project, manifest, found, signed, grants)
+    return _asks(home, project, manifest, found, signed, grants, agreed)
+
+
+def agreed_changes(home: Home, project: Project, manifest: Manifest, items: Sequence[LockedItem]) -> tuple[Ask, ...]:
+    """The customizations of these items and of those that are not installed that this user agreed to. To remember them again
+    makes what counts now the state that was agreed to last, and keeps its bytes."""
+    agreed = remembered(home, project)
+    found = _customized(home, project, manifest, items, agreed)
+    asks = (replace(one.approval, subject=ShownChange(one)) for item in found for one in item.changes)
+    return tuple(ask for ask in asks if agreed.covers(ask))
 
 
 def item_changes(
@@ -244,13 +260,13 @@ def item_changes(
     project: Project,
     manifest: Manifest,
     item: CustomizedItem | None,
+    agreed: Agreement,
     *,
     asks_grants: bool,
-    agreed: Agreement | None = None,
 ) -> tuple[Ask, ...]:
     """The same of one item that is about to be used, with the bytes that were read for it. ``item``: None: nothing changes it.
-    ``asks_grants``: whether grants are asked about, at the first acceptance. ``agreed``: what this user agreed to in the project,
-    if already read."""
+    ``agreed``: what this user agreed to in the project. ``asks_grants``: whether grants are asked about, at the first
+    acceptance."""
     found = [item] if item is not None else []
     asks_grants = asks_grants and not accepted_before(home, project)
     grants = grant_approvals(manifest, publishers(home, project, manifest)) if asks_grants else ()
@@ -262,10 +278,12 @@ def not_agreed(
 ) -> list[tuple[Entry, Customization]]:
     """The customizations that do not count here, of these items and of those that are not installed, each with its item, for
     commands that report and ask nothing. ``trusts_lock``: whether this run accepts what the repository brings."""
-    files = [(item.entry, one) for item in _customized(home, project, manifest, items, True) for one in item.changes]
-    if not files or trusts_lock:
+    if trusts_lock:
         return []
-    waiting = set(remembered(home, project).missing(one.approval for _, one in files))
+    agreed = remembered(home, project)
+    found = _customized(home, project, manifest, items, agreed)
+    files = [(item.entry, one) for item in found for one in item.changes]
+    waiting = set(agreed.missing(one.approval for _, one in files))
     return [(entry, one) for entry, one in files if one.approval in waiting]
 
 
@@ -276,16 +294,15 @@ def _asks(
     found: Sequence[CustomizedItem],
     signed: ReadSigned | None,
     grants: Iterable[Ask],
-    agreed: Agreement | None = None,
+    agreed: Agreement,
 ) -> tuple[Ask, ...]:
-    agreed = agreed or remembered(home, project)
     asked: set[Ask] = set(agreed.missing(grants))
     for item in found:
         new = set(agreed.missing(one.approval for one in item.changes))
         waiting = tuple(one for one in item.changes if one.approval in new)
         if waiting:
-            facts, shown, runs = _look_at(home, project, manifest, replace(item, changes=waiting), signed)
-            asked |= {replace(one.approval, subject=shown.get(one.shown)) for one in waiting}
+            facts, shown, runs = _look_at(home, project, manifest, replace(item, changes=waiting), signed, agreed)
+            asked |= {replace(one.change.approval, subject=one) for one in shown}
             asked |= {
                 Ask(item.name, "customization-fact", f"{fact.fact} {fact.value} ({fact.path}:{fact.line})")
                 for fact in facts
@@ -309,7 +326,7 @@ def require_allowed(
     installed. Raises RyeError ``policy-violation``."""
     if not policy.facts:
         return
-    for item in _customized(home, project, manifest, items, own):
+    for item in _customized(home, project, manifest, items, remembered(home, project), own=own):
         require_item_allowed(home, policy, project, manifest, item, signed)
 
 
@@ -322,7 +339,7 @@ def require_item_allowed(
     signed: ReadSigned | None = None,
 ) -> None:
     """The same of one item. Raises RyeError ``policy-violation``."""
-    for fact in _look_at(home, project, manifest, item, signed)[0]:
+    for fact in customization_facts.brought_facts(home, project, manifest, item, _files(home, project, item, signed)):
         if fact.fact in policy.facts:
             raise forbidden(item.name, fact)
 
@@ -338,14 +355,18 @@ def forbidden(item: str, fact: Fact) -> RyeError:
 
 
 def _customized(
-    home: Home, project: Project, manifest: Manifest, items: Sequence[LockedItem], own: bool
+    home: Home,
+    project: Project,
+    manifest: Manifest,
+    items: Sequence[LockedItem],
+    agreed: Agreement,
+    *,
+    own: bool = True,
 ) -> list[CustomizedItem]:
     there = [_is_there(folder) for folder in (project.overrides, project.overlays, project.role_directives)]
-    if not any(there):
+    if not any(there) and not agreed_files(agreed.lines):
         return []
-    from rye.workspace.trusting.customizations import customized_items  # most projects change no item
-
-    return customized_items(home, project, manifest.namespace, items, own=own)
+    return customizations.customized_items(home, project, manifest.namespace, items, agreed, own=own)
 
 
 def _is_there(folder: Path) -> bool:
@@ -355,24 +376,26 @@ def _is_there(folder: Path) -> bool:
 
 
 def _look_at(
-    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, signed: ReadSigned | None
-) -> tuple[tuple[Fact, ...], Mapping[str, ShownChange], tuple[Run, ...]]:
-    """The facts that an item's customizations bring, what each changes, by its file, and what they make it able to run."""
-    from rye.workspace.trusting.customization_facts import (
-        brought_facts,  # loads merging and the cache, which only unseen customizations need
-        brought_runs,
-        files_of,
-        own_files,
-        shown_changes,
+    home: Home,
+    project: Project,
+    manifest: Manifest,
+    item: CustomizedItem,
+    signed: ReadSigned | None,
+    agreed: Agreement,
+) -> tuple[tuple[Fact, ...], Sequence[ShownChange], tuple[Run, ...]]:
+    """The facts that an item's customizations bring, what each changes, and what they make it able to run."""
+    files = _files(home, project, item, signed)
+    return (
+        customization_facts.brought_facts(home, project, manifest, item, files),
+        shown_changes.shown_changes(home, project, manifest, item, files, agreed),
+        customization_facts.brought_runs(home, project, manifest, item, files),
     )
 
-    if signed is not None and item.row is not None:
-        found = signed(item.row)
-        files = files_of(found) if found is not None else None
-    else:
-        files = own_files(home, project, item)
-    return (
-        brought_facts(home, project, manifest, item, files),
-        shown_changes(home, project, manifest, item, files),
-        brought_runs(home, project, manifest, item, files),
-    )
+
+def _files(
+    home: Home, project: Project, item: CustomizedItem, signed: ReadSigned | None
+) -> customization_facts.PublishedFiles | None:
+    if signed is None or item.row is None:
+        return customization_facts.own_files(home, project, item)
+    found = signed(item.row)
+    return customization_facts.files_of(found) if found is not None else None

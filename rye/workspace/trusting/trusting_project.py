@@ -14,7 +14,7 @@ from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.trusting.acceptance import forget, remembered, require_remembered, require_yes
 from rye.workspace.trusting.own_attached import not_agreed_files
-from rye.workspace.trusting.project_changes import project_changes
+from rye.workspace.trusting.project_changes import agreed_changes, project_changes
 from rye.workspace.trusting.project_keys import not_agreed_keys
 from rye.workspace.trusting.verified_items import require_verified
 
@@ -35,7 +35,8 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *moved, *changes, *own)
     require_yes(context, waiting, agree, is_shown=True, project=project, rows=items)
     shown = [row for row in items if not row.approved.is_pending]  # `rye install` asks about the bytes of the others
-    require_remembered(context.home, project, byte_approvals(shown).union(waiting), accepts=True)
+    known = agreed_changes(context.home, project, manifest, items)
+    require_remembered(context.home, project, byte_approvals(shown).union(waiting, known), accepts=True)
     return waiting
 
 
