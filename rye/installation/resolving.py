@@ -5,11 +5,14 @@ Each level of the graph costs one wave of requests. Rules (DESIGN §6): one vers
 preferred; yanked ones are used only if they are locked, and in an update only if nothing else can be;
 ``minimum-release-age``, revoked keys and required signers exclude releases; ``<requires>`` means a feature that the
 project provides, otherwise an item.
+
+Where nobody answers for a namespace and the run goes on (:meth:`rye.installation.sources.Sources.held`), each of its rows in the
+lock is the only candidate of its item, and nothing else of it can be chosen. No item ever moves to another registry for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -24,7 +27,7 @@ from rye.project.manifest import Manifest, Requested
 from rye.registry.protocol.statements import Relation
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, check_installable, find_locked
 from rye.registry.trust.trust_error import TrustError
-from rye.resolution.outcome import NeedsMore
+from rye.resolution.outcome import NeedsMore, Unsolvable
 from rye.resolution.problem import Absence, Candidate, Demands, Exclusion, Missing, Requirement, Root, Unavailable
 from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
@@ -71,7 +74,10 @@ class _Provider:
         lock: Lock,
         parts: Mapping[Part, Sequence[Requirement[Package]]] | None = None,
         is_source: Callable[[str], bool] = lambda namespace: False,
+        held: Mapping[Identity, LockedItem] | None = None,
     ):
+        """``held``: the rows that nobody answers for."""
+        self.held = held or {}
         self._is_source = is_source
         self._environment = environment
         self._parts = parts or {}
@@ -86,12 +92,46 @@ class _Provider:
             for record in history.records if history is not None else ():
                 self._records[(identity, Version.parse(record.version))] = record
 
-    def record(self, identity: Identity, version: Version) -> Record:
-        return self._records[(identity, version)]
+    def record(self, identity: Identity, version: Version) -> Record | LockedItem:
+        """The release, or the row of one of which nothing else is known here."""
+        return self._records.get((identity, version)) or self.held[identity]
+
+    def without_silence(self, identity: Identity, version: Version, silent: Callable[[str], bool]) -> Identity | None:
+        """Return what could be chosen if everybody answered and keeps this release from being chosen now: an item, directly or
+        below. None if nothing does.
+        """
+        return self._missing(identity, version, silent, set())
+
+    def _missing(
+        self, identity: Identity, version: Version, silent: Callable[[str], bool], seen: set[tuple[Identity, Version]]
+    ) -> Identity | None:
+        if (identity, version) in seen or (identity, version) not in self._records:
+            return None
+        seen.add((identity, version))
+        for requirement in self.demands(identity, version).dependencies:
+            package, wanted = requirement.package, requirement.range
+            if not isinstance(package, Identity):
+                continue
+            if package in self.held or (self._histories.get(package) is None and silent(package.namespace)):
+                row = self.held.get(package)
+                if row is None or Version.parse(row.version) not in wanted:
+                    return package
+                continue
+            history = self._histories.get(package)
+            usable = [r for r in (history.records if history else ()) if not self._environment.exclusions(r)]
+            fitting = [found for record in usable if (found := Version.parse(record.version)) in wanted]
+            below = [self._missing(package, one, silent, seen) for one in fitting]
+            if below and None not in below:
+                return below[-1]
+        return None
 
     def candidates(self, package: Package) -> Sequence[Candidate] | Unavailable:
         if isinstance(package, Part):
             return [_PART_RELEASE]
+        if package in self.held:
+            version = Version.parse(self.held[package].version)
+            known = self._records.get((package, version))
+            return [Candidate(version, self._environment.exclusions(known) if known is not None else {})]
         if package not in self._histories:
             raise Missing(package)
         history = self._histories[package]
@@ -104,6 +144,13 @@ class _Provider:
     def demands(self, package: Package, version: Version) -> Demands[Package]:
         if isinstance(package, Part):
             return Demands(self._parts[package])
+        if (
+            package,
+            version,
+        ) not in self._records:  # of its row, the ranges are unknown, so what it needs stays as well
+            rows = (name.split(":", 1) for name in self.held[package].dependencies)
+            needed = [Identity(kind, identifier) for kind, identifier in rows]
+            return Demands([_exactly(one, self._locked[one][0]) for one in needed if one in self._locked])
         release = self._records[(package, version)].release
         dependencies: list[Requirement[Package]] = []
         dependencies.extend(_requirement(relation) for relation in release.depends_on if relation.identity is not None)
@@ -120,6 +167,9 @@ class _Provider:
         conflicts.extend(_requirement(relation) for relation in release.conflicts_with if relation.identity is not None)
         return Demands(dependencies, conflicts, missing)
 
+    def history(self, identity: Identity) -> History | None:
+        return self._histories.get(identity)
+
     def needs(self, record: Record) -> tuple[Identity, ...]:
         """Return the items that a chosen release depends on."""
         demands = self.demands(record.identity, Version.parse(record.version))
@@ -135,6 +185,10 @@ class _Provider:
         return Unavailable(Absence.NOT_FOUND)
 
 
+def _exactly(identity: Identity, version: object) -> Requirement[Package]:
+    return Requirement(identity, Range.parse(f"={version}"))
+
+
 def _requirement(relation: Relation) -> Requirement[Package]:
     assert relation.identity is not None
     return Requirement(relation.identity, Range.parse(relation.range))
@@ -148,7 +202,9 @@ def identify(wanted: Sequence[Requested], sources: Sources, lock: Lock | None = 
     """
     found = {w: Identity(w.kind, w.id) for w in wanted if w.kind is not None}
     open_ids = [w.id for w in wanted if w.kind is None]
-    kinds = sources.kinds_of(open_ids) if open_ids else {}
+    held = {identity.id: (identity.kind,) for identity in (sources.held(lock.items) if lock is not None else ())}
+    asked = [one for one in open_ids if one not in held]
+    kinds = {**held, **(sources.kinds_of(asked) if asked else {})}
     for line in wanted:
         if line.kind is not None:
             continue
@@ -174,14 +230,136 @@ def _unknown(line: Requested, sources: Sources) -> RyeError:
     return RyeError("no-such-item", f"The registry {client.origin} has no {line.id!r}{client.as_last_seen}.", hint)
 
 
+class Solution(Struct, frozen=True):
+    """A version for every item."""
+
+    records: Mapping[Identity, Record | LockedItem]
+    """A row of the lock: of whoever does not answer, and nothing else is known of it here."""
+    meant: Mapping[Requested, Identity]
+    """What each line of the manifest means."""
+    root: Root[Package]
+    provider: _Provider
+
+    def ranges_of(self, identity: Identity) -> Iterator[Range]:
+        """What the project and the other chosen items ask of an item."""
+        forced = self.root.forced(identity)
+        if forced is not None:
+            yield forced
+            return
+        asking = [*self.root.requirements]
+        for part in self.root.parts:
+            asking += self.provider.demands(part, _PART_RELEASE.version).dependencies
+        for package, record in self.records.items():
+            asking += self.provider.demands(package, Version.parse(record.version)).dependencies
+        yield from (requirement.range for requirement in asking if requirement.package == identity)
+
+
 def resolve(
     manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock
 ) -> dict[Identity, Chosen]:
     """Choose one version per item. ``unlock``: locked items whose version may change.
 
-    Raises Unsolvable with the proof, and the errors of the registries.
+    Raises Unsolvable with the proof, and the errors of the registries: also where one that does not answer would have to be asked
+    for what is to move, or for something new.
     """
     sources.use_locked(lock, unlock)
+    known = sources.told_of_rows(lock.items)
+    held = sources.held(lock.items)
+    _require_answers(manifest, lock, held, unlock)
+    try:
+        solution = _solve(manifest, lock, sources, environment, unlock, known)
+    except Unsolvable as error:
+        if not held:
+            raise
+        row, why = next(iter(held.values()))
+        message = f"{why.message} What it has in rye.lock stays as it is, and then no choice of versions is left:"
+        raise RyeError(why.code, f"{message}\n{error.message}", why.hint, details=why.details) from error
+    provider = solution.provider
+    if held:
+        _require_newest(solution, lock, sources, environment, unlock)
+    chosen: dict[Identity, Record] = {}
+    for identity, record in solution.records.items():
+        if identity not in held:
+            assert not isinstance(record, LockedItem)
+            chosen[identity] = record
+            continue
+        row, why = held[identity]
+        if isinstance(record, LockedItem):
+            message = f"{why.message} Too little of what it said before is here to keep {identity} {row.version}."
+            raise RyeError(why.code, message, why.hint, details=why.details)
+        chosen[identity] = locked_choice(row, provider.history(identity), sources)
+    groups = _groups({(line.group, solution.meant[line]) for line in manifest.dependencies}, chosen, provider)
+    return {
+        identity: Chosen(
+            record,
+            tuple(map(str, provider.needs(record))),
+            tuple(sorted(groups[identity])),
+            forced_range(manifest.overrides, identity),
+        )
+        for identity, record in chosen.items()
+    }
+
+
+def _require_answers(
+    manifest: Manifest, lock: Lock, held: Mapping[Identity, tuple[LockedItem, RyeError]], unlock: Unlock
+) -> None:
+    """Require an answer of everybody whose rows are to move. An update of everything that left some out would look complete."""
+    silent = [(row, why) for row, why in held.values() if unlock.frees(row.identity)]
+    if not silent:
+        return
+    _, why = silent[0]
+    names = [line.key for line in manifest.dependencies if not any(row.id == line.id for row, _ in held.values())]
+    if not unlock.all or len(silent) == len(lock.items) or not names:
+        raise why
+    some = names if len(names) <= _NEWEST else ["ID", "…"]
+    count = f"{len(silent)} of {len(lock.items)} items"
+    message = f"{why.message} So nobody knows the newest version of {count}, and nothing was updated."
+    hint = f"`rye update {' '.join(dict.fromkeys(some))}` updates what the others have. {why.hint or ''}"
+    raise RyeError(why.code, message, hint.rstrip(), details=why.details)
+
+
+def _require_newest(solution: Solution, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock) -> None:
+    """Refuse a solution in which something that is to move stays below a release, only because that release needs what a registry
+    would have to be asked for. Whoever silences a registry must not choose versions of another one."""
+    exact, rows = {identity for identity, _ in unlock.exact}, lock.by_identity()
+    for identity, record in solution.records.items():
+        stays = identity in rows and not unlock.frees(identity)
+        if identity in exact or stays or isinstance(record, LockedItem):
+            continue
+        asked = list(solution.ranges_of(identity))
+        history = solution.provider.history(identity)
+        for newer in history.records if history is not None else ():
+            version = Version.parse(newer.version)
+            if version <= Version.parse(record.version) or environment.exclusions(newer):
+                continue
+            if not all(version in each for each in asked):
+                continue
+            lacks = solution.provider.without_silence(identity, version, lambda name: sources.silence(name) is not None)
+            why = sources.silence(lacks.namespace) if lacks is not None else None
+            if lacks is not None and why is not None:
+                row = rows.get(lacks)
+                has = f"rye.lock has it at {row.version}" if row is not None else "rye.lock does not have it"
+                message = f"{identity} {newer.version} needs another {lacks} than is here: {has}. {why.message}"
+                hint = f"`rye update {identity}@{record.version}` goes no further than that needs. {why.hint or ''}"
+                raise RyeError(why.code, message, hint.rstrip(), details=why.details)
+
+
+def solve(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock) -> Solution:
+    """Choose versions, also where some registries do not answer. The same errors."""
+    sources.use_locked(lock, unlock)
+    return _solve(manifest, lock, sources, environment, unlock, sources.told_of_rows(lock.items))
+
+
+def _solve(
+    manifest: Manifest,
+    lock: Lock,
+    sources: Sources,
+    environment: Environment,
+    unlock: Unlock,
+    known: Mapping[Identity, History],
+) -> Solution:
+    """``known``: what is known of the lock's rows already."""
+    held = {identity: row for identity, (row, _) in sources.held(lock.items).items()}
     meant = identify(manifest.dependencies, sources, lock)
     parts = {
         Part(member.path): [
@@ -191,11 +369,13 @@ def resolve(
         ]
         for member in manifest.members
     }
-    provider = _Provider(environment, lock, parts, sources.is_source)
+    provider = _Provider(environment, lock, parts, sources.is_source, held)
+    provider.learn({*known, *held}, known)
     locked: dict[Package, Version] = {}
     updated: dict[Package, Version] = {}
     for item in lock.items:
-        (updated if unlock.frees(item.identity) else locked)[item.identity] = Version.parse(item.version)
+        moves = unlock.frees(item.identity) and item.identity not in held
+        (updated if moves else locked)[item.identity] = Version.parse(item.version)
     for identity, version in unlock.exact:
         _require_exact(identity, version, [line for line in manifest.dependencies if meant[line] == identity], sources)
         _require_unforced(identity, version, manifest.overrides)
@@ -204,7 +384,7 @@ def resolve(
         Requirement(meant[line], _range(line, sources)) for line in manifest.dependencies if not line.member
     )
     requirements.extend(Requirement(part, Range.parse("*")) for part in parts)
-    requirements.extend(Requirement(identity, Range.parse(f"={version}")) for identity, version in unlock.exact)
+    requirements.extend(_exactly(identity, version) for identity, version in unlock.exact)
     root = Root[Package](
         requirements=requirements,
         locked=locked,
@@ -216,22 +396,14 @@ def resolve(
     resolution = Resolution(root, provider)
     while isinstance(outcome := resolution.resolve(), NeedsMore):
         missing = [package for package in outcome.packages if isinstance(package, Identity)]
-        provider.learn(missing, sources.histories(missing))
-    chosen = {
+        new = [identity for identity in missing if sources.silence(identity.namespace) is None]
+        provider.learn(missing, sources.histories(new))
+    records = {
         package: provider.record(package, version)
         for package, version in outcome.versions.items()
         if isinstance(package, Identity)
     }
-    groups = _groups({(line.group, meant[line]) for line in manifest.dependencies}, chosen, provider)
-    return {
-        identity: Chosen(
-            record,
-            tuple(map(str, provider.needs(record))),
-            tuple(sorted(groups[identity])),
-            forced_range(manifest.overrides, identity),
-        )
-        for identity, record in chosen.items()
-    }
+    return Solution(records, meant, root, provider)
 
 
 def _require_exact(identity: Identity, version: str, lines: Sequence[Requested], sources: Sources) -> None:

@@ -1,6 +1,10 @@
 """Where the items of one run come from: registries, with one client each, opened on first use, and the sources in
 rye.toml.
 
+Which of them are silent is decided once, when each is opened: one that did not answer is not asked again in the same run. What
+a silent one has locked stays as it is (:func:`rye.installation.resolving.resolve`). Silence is not a wrong answer: a history that
+was rolled back, a bad signature or a foreign certificate ends every command (:func:`rye.registry.transport.seam.is_silence`).
+
 How an item of ``[sources]`` is locked, and whether its row in rye.lock still matches, is pure. The bytes were checked
 against the commit hash or read from the folder (:mod:`rye.sources`). A row matches if it describes exactly these bytes.
 """
@@ -15,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.installation.silence import NotAsked
 from rye.items.identity import Identity
 from rye.items.signed_release import Mention, SignedRelease
 from rye.permissions.policy import Policy, source_refusal
@@ -22,7 +27,7 @@ from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.project.registries import Registries
 from rye.registry.client import RegistryClient
 from rye.registry.released import ItemFiles
-from rye.registry.transport.seam import NoAnswer
+from rye.registry.transport.seam import ASK_AGAIN, NoAnswer, is_silence
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.sources.record import SourceHistory, SourceRecord
@@ -57,15 +62,22 @@ class Sources:
         verdicts: Verdicts,
         finish: Callable[[], None] = lambda: None,
         book: SourceBook | None = None,
+        *,
+        holds: bool = False,
     ):
-        """``verdicts``: results of earlier checks; ``finish``: always called on exit; ``book``: the project's sources."""
+        """``verdicts``: results of earlier checks; ``finish``: always called on exit; ``book``: the project's sources; ``holds``:
+        whether rows of the lock stay as they are while nobody answers for them, instead of ending the run."""
         self.book = book
+        self.holds = holds
+        """Whether a run goes on without those who do not answer."""
         self.verdicts = verdicts
         self.memory = Memory(verdicts, self.basis)
         self._registries = registries
         self._open = open_client
         self._finish = finish
         self._clients: dict[str, RegistryClient] = {}
+        self._mute: dict[str, RyeError] = {}
+        """Why nothing can be told about what is at these addresses, not even from a last verified head."""
         self._foreign: set[str] = set()
         """Namespaces of other registries that the registry which serves them does not have itself."""
         self._locked_heads: Mapping[str, str] = {}
@@ -78,8 +90,11 @@ class Sources:
     ) -> None:
         try:
             if kind is None:
-                for client in self._clients.values():
-                    client.commit()
+                for address, client in self._clients.items():
+                    if (
+                        address not in self._mute
+                    ):  # what was accepted before it fell silent needs files that are not here
+                        client.commit()
                 self.verdicts.flush()
         finally:
             for client in self._clients.values():
@@ -99,10 +114,53 @@ class Sources:
         return self._at(self._registries.of(namespace))
 
     def _at(self, address: str) -> RegistryClient:
+        if (why := self._mute.get(address)) is not None:
+            raise why.with_traceback(None)
         if address not in self._clients:
-            self._clients[address] = self._open(address)
+            try:
+                self._clients[address] = self._open(address)
+            except RyeError as error:
+                if is_silence(error):
+                    self._mute[address] = error
+                raise
             self._compare(self._clients[address])
         return self._clients[address]
+
+    def silence(self, namespace: str) -> RyeError | None:
+        """Return why nobody answers for a namespace now, in a run that goes on without them; None if somebody does.
+
+        Raises the error of an answer that is wrong."""
+        if not self.holds:
+            return None
+        if self.book is not None and self.book.answers_for(namespace):
+            return self.book.silence(namespace)
+        try:
+            return self.client(namespace).outage
+        except RyeError as error:
+            if not is_silence(error):
+                raise
+            return error
+
+    def require_answer(self, namespace: str) -> None:
+        """Require somebody who answers for a namespace: what is new is never chosen from memory. Raises RyeError."""
+        if (why := self.silence(namespace)) is not None:
+            raise why.with_traceback(None)
+
+    def held(self, rows: Sequence[LockedItem]) -> dict[Identity, tuple[LockedItem, RyeError]]:
+        """Return those of these rows that nobody answers for, each with the reason."""
+        reasons = {name: self.silence(name) for name in sorted({row.identity.namespace for row in rows})}
+        return {row.identity: (row, why) for row in rows if (why := reasons[row.identity.namespace]) is not None}
+
+    def tells_of(self, namespace: str) -> bool:
+        """Whether there is at least a last verified head to say something about a namespace."""
+        return self._place(namespace) not in self._mute
+
+    @property
+    def not_asked(self) -> tuple[NotAsked, ...]:
+        """All that did not answer so far, by address."""
+        silent: dict[str, RyeError] = dict(self.book.silent) if self.book is not None else {}
+        silent |= {where: client.outage for where, client in self._clients.items() if client.outage is not None}
+        return tuple(NotAsked(where, why) for where, why in sorted({**silent, **self._mute}.items()))
 
     def heads(self) -> dict[str, str]:
         """Return the signed checkpoint of each registry that was asked, by origin."""
@@ -145,6 +203,44 @@ class Sources:
                 wanted = [identity for identity in wanted if not self.book.answers_for(identity.namespace)]
         by_identity.update(self.releases(wanted))
         return by_identity
+
+    def told(self, identities: Iterable[Identity]) -> dict[Identity, History]:
+        """Return the same, without the items of those who do not answer and of whom too little is remembered."""
+        by_identity: dict[Identity, History] = {}
+        groups: dict[str, list[Identity]] = {}
+        for identity in identities:
+            groups.setdefault(self._place(identity.namespace), []).append(identity)
+        for place, group in groups.items():
+            silent = self.silence(group[0].namespace) is not None
+            if silent and (self.is_source(place) or not self.tells_of(group[0].namespace)):
+                continue
+            try:
+                by_identity.update(self.histories(group))
+            except RyeError as error:
+                if not is_silence(error):
+                    raise
+                self._fell_silent(place, error)
+        return by_identity
+
+    def told_of_rows(self, rows: Sequence[LockedItem]) -> dict[Identity, History]:
+        """Return what is told about rows of the lock, before :meth:`held` says which of them nobody answers for: who answers
+        a first request and not the next is silent, too. Nothing in a run that ends with the first silence."""
+        return self.told(row.identity for row in rows) if self.holds else {}
+
+    def releases_told(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
+        """Return the same, but only for items in registries."""
+        found = self.told(identity for identity in identities if not self.is_source(identity.namespace))
+        return {identity: history for identity, history in found.items() if isinstance(history, ItemHistory)}
+
+    def _place(self, namespace: str) -> str:
+        """The address of its registry, or the name of its source."""
+        return namespace if self.is_source(namespace) else self._registries.of(namespace)
+
+    def _fell_silent(self, place: str, error: RyeError) -> None:
+        client = self._clients.get(place)
+        if client is not None:
+            error = client.outage or (error.of_registry(place, ASK_AGAIN) if isinstance(error, NoAnswer) else error)
+            self._mute[place] = error
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
         """Return the same, but only for items in registries."""

@@ -4,10 +4,12 @@ overall.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from rye.installation.environment import Environment
-from rye.installation.resolving import latest_version, resolve
+from rye.installation.resolving import latest_version, solve
 from rye.installation.sources import History, Sources
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
@@ -48,11 +50,12 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
     """Return every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` version differs from the locked
     one, or whose source has other files under that version, and every item that is now refused or was yanked.
 
-    If an update has no solution, e.g. because the policy refuses every release of an item, ``wanted`` is the locked version.
+    If an update has no solution, e.g. because the policy refuses every release of an item, ``wanted`` is the locked version. It
+    is for the items of a registry that does not answer, too; they are shown as they were known before, or left out.
     """
     chosen = _chosen(manifest, lock, sources, environment)
     wanted = {identity: record.version for identity, record in chosen.items()}
-    histories = sources.histories(item.identity for item in lock.items)
+    histories = sources.told(item.identity for item in lock.items)
     updates = []
     for item in lock.items:
         history = histories.get(item.identity)
@@ -83,14 +86,13 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
 
 def _chosen(
     manifest: Manifest, lock: Lock, sources: Sources, environment: Environment
-) -> dict[Identity, ReleaseRecord | SourceRecord | LockedItem]:
+) -> Mapping[Identity, ReleaseRecord | SourceRecord | LockedItem]:
     """Return what an update would choose; without a solution, the locked items, even if the policy refuses them."""
     for unlock in (Unlock.everything(), Unlock.nothing()):
         try:
-            chosen = resolve(manifest, lock, sources, environment, unlock)
+            return solve(manifest, lock, sources, environment, unlock).records
         except Unsolvable:
             continue
-        return {identity: entry.record for identity, entry in chosen.items()}
     return {item.identity: item for item in lock.items}
 
 

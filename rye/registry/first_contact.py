@@ -14,7 +14,7 @@ from rye.registry.protocol.doors import MAX_UPSTREAMS_BYTES, UPSTREAMS_PATH, Ups
 from rye.registry.protocol.statements import Root
 from rye.registry.protocol.wire import Config
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request, Transport
+from rye.registry.transport.seam import FIRST_CONTACT, Fetched, FetchError, NoAnswer, Request, Transport
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, fingerprint_of
 from rye.registry.waves import or_raise
@@ -65,7 +65,7 @@ def first_contact(
     try:
         root_data, head_data, config_data = map(or_raise, fetched)
     except NoAnswer as error:
-        raise error.of_registry(address, "Check the network and the address.") from error
+        raise error.of_registry(address, FIRST_CONTACT) from error
     config = wire.decode_config(config_data)
     # Everything comes from the root itself, whose hash the user accepts; config.json only describes the protocol.
     found = fingerprint_of(root_data.decode("utf-8", "replace"))

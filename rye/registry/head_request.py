@@ -11,9 +11,11 @@ from pathlib import Path
 
 from rye.limits import RegistryLimits
 from rye.registry.protocol import notes, wire
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Snapshot
 from rye.registry.store.state import HeadTags
 from rye.registry.transport.seam import (
+    ASK_AGAIN,
     ConditionalTransport,
     FetchError,
     NoAnswer,
@@ -65,10 +67,8 @@ class HeadRequest:
         seconds = self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
         fetched = self._ask(held, seconds)
         if isinstance(fetched, NoAnswer):
-            error = fetched.of_registry(
-                self._address,
-                "Check the network and the address. What only reads also works with `--offline`, from the cache.",
-            )
+            seen: dict[str, object] = {} if held is None else {"last_seen": write_time(_time_of(held))}
+            error = fetched.of_registry(self._address, ASK_AGAIN, seen)
             if held is None or age is None:
                 raise error
             if age > timedelta(seconds=self._limits.outage_seconds):
@@ -76,6 +76,7 @@ class HeadRequest:
                 raise TrustError(
                     "head-frozen",
                     f"{error.message} Its last verified state is {hours} hours old; the limit is {most}.",
+                    **seen,
                 ) from fetched
             self.outage, self._waves.transport = error, SilentTransport(error)
             return held.encode()
@@ -138,4 +139,8 @@ class HeadRequest:
 
     def _age_of(self, held: str) -> timedelta:
         """The age of a verified head, by its own signed time."""
-        return self._now() - Snapshot.parse(notes.parse(wire.decode_head(held.encode()).snapshot).text).time
+        return self._now() - _time_of(held)
+
+
+def _time_of(held: str) -> datetime:
+    return Snapshot.parse(notes.parse(wire.decode_head(held.encode()).snapshot).text).time

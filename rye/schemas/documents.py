@@ -204,14 +204,16 @@ class SearchRow(Struct, kw_only=True):
     deprecated: str | None
 
 
-class NotSearchedRow(Struct):
-    """A registry that did not answer, and why."""
+class NotAskedRow(Struct):
+    """A registry or repository that did not answer, and why."""
 
     registry: str
     """Its address; empty if it could not be told which registries the project has."""
     code: str
     message: str
     hint: str | None
+    last_seen: str | None = None
+    """The time of its last verified head, in UTC."""
 
 
 class SearchDocument(Struct):
@@ -219,7 +221,7 @@ class SearchDocument(Struct):
 
     results: list[SearchRow]
     total: Annotated[int, Meta(ge=0)] | Literal["1000+"]
-    not_searched: list[NotSearchedRow] = []
+    not_searched: list[NotAskedRow] = []
     """The registries whose items are missing, because they did not answer."""
 
 
@@ -473,6 +475,8 @@ class InstallDocument(Struct, kw_only=True):
     """Items that are installed in a version that its publisher yanked."""
     sources: list[OutdatedSourceRow] = []
     """After an update: repositories that stay at a tag or commit although there is a newer one."""
+    not_asked: list[NotAskedRow] = []
+    """Who did not answer, so that what they have in rye.lock stayed as it was."""
     set_aside: SetAsideRow | None = None
     deploy: DeployDocument | None = None
     deployed: DeployedDocument | None = None
@@ -505,6 +509,8 @@ class OutdatedDocument(Struct):
 
     outdated: list[OutdatedRow]
     sources: list[OutdatedSourceRow] = []
+    not_asked: list[NotAskedRow] = []
+    """Who did not answer, so that the rest is incomplete; the command exits 1 then."""
 
 
 class AuditFinding(Struct, kw_only=True):

@@ -22,7 +22,7 @@ from rye.sources.item import Judged
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.record import SourceHistory, SourceRecord
 from rye.sources.refs import Target
-from rye.sources.source_error import SourceError
+from rye.sources.source_error import SilentSource, SourceError
 from rye.text.spelling import close_words
 from rye.text.tables import ManifestError
 
@@ -46,6 +46,7 @@ class SourceBook:
         self._moving: frozenset[str] = frozenset()
         self._exact = False
         self._open: dict[_State, OpenSource | SourceError] = {}
+        self._silent: dict[str, SilentSource] = {}
         self._records: dict[tuple[_State, str, str], SourceRecord] = {}
 
     @property
@@ -97,10 +98,26 @@ class SourceBook:
                 self._open[key] = self._opener.open(source, locked, moves=key[1], exact=key[2])
             except SourceError as error:
                 self._open[key] = error
+                if isinstance(error, SilentSource):
+                    self._silent[name] = error
         opened = self._open[key]
         if isinstance(opened, SourceError):
             raise opened.with_traceback(None)  # each raise adds to it, and keeps what its frames hold
         return opened
+
+    @property
+    def silent(self) -> dict[str, SilentSource]:
+        """Why repositories did not answer so far, by origin."""
+        return {self._sources[name].origin: why for name, why in self._silent.items()}
+
+    def silence(self, name: str) -> SilentSource | None:
+        """Why a source cannot be opened in the state that this run needs, because its repository does not answer; None if it can.
+        Raises SourceError for anything else."""
+        try:
+            self.open(name)
+        except SilentSource as error:
+            return error
+        return None
 
     def newest(self, name: str) -> Target | None:
         """The newest state of a source's repository: that of the tag or commit that it could be moved to, or else of the rev in
@@ -109,8 +126,15 @@ class SourceBook:
         return self._opener.newest(source) if isinstance(source, GitSource) else None
 
     def newer(self, name: str, locked: LockedSource) -> str | None:
-        """The tag or commit that a source which names one could be moved to. Raises SourceError."""
-        return self._opener.newer(self._sources[name], locked)
+        """The tag or commit that a source which names one could be moved to; None if its repository does not answer, which
+        :attr:`silent` says then. Raises SourceError."""
+        if name in self._silent:
+            return None
+        try:
+            return self._opener.newer(self._sources[name], locked)
+        except SilentSource as error:
+            self._silent[name] = error
+            return None
 
     def kinds_of(self, identifier: str) -> tuple[str, ...]:
         """The kinds that a qualified id exists as, whether usable or not."""

@@ -27,7 +27,7 @@ from rye.sources import git_program
 from rye.sources.git_objects import too_large
 from rye.sources.git_program import Asking, Finished
 from rye.sources.refs import read_refs
-from rye.sources.source_error import SourceError, shown
+from rye.sources.source_error import SilentSource, SourceError, shown
 
 _CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n"
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
@@ -392,4 +392,22 @@ def _failed(url: str, said: str) -> SourceError:
         hint = "The server only supports git's dumb HTTP protocol. Rye needs the smart protocol."
     else:
         hint = "Check the address and the network, then run the command again."
-    return SourceError("source-unreachable", f"{url} cannot be fetched: {reason}.", hint)
+    message = f"{url} cannot be fetched: {reason}."
+    if any(word in said for word in _SILENCE):
+        return SilentSource("source-unreachable", message, hint)
+    return SourceError("source-unreachable", message, hint)
+
+
+_SILENCE = (
+    "Could not resolve",
+    "Failed to connect",
+    "Couldn't connect",
+    "Connection refused",
+    "timed out",
+    "Connection reset",
+    "Network is unreachable",
+    "No route to host",
+    "Empty reply from server",
+    "error: 50",
+)
+"""What git, curl and ssh say of a server that is off, or that has a status of 500 to 509."""

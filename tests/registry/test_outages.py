@@ -92,6 +92,19 @@ def reader(tmp_path: Path) -> ReaderInOutages:
     return ReaderInOutages(tmp_path)
 
 
+def test_an_outage_behind_a_proxy_names_the_proxy_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    monkeypatch.setenv("HTTPS_PROXY", f"http://robot:secret@127.0.0.1:{port}")
+    monkeypatch.setenv("NO_PROXY", "inside.example")
+    transport = HttpTransport(ADDRESS, REGISTRY)
+    (silent,) = transport.fetch_many([Request("head", 100)])
+    transport.close()
+    assert isinstance(silent, NoAnswer)
+    assert f"through the proxy 127.0.0.1:{port}" in silent.of_registry(ADDRESS, "").message
+    assert "secret" not in silent.message
+
+
 class TestSilence:
     @pytest.mark.parametrize("hours", [0, 1, 71.9, 72])
     def test_for_72_hours_the_last_verified_head_stands(self, reader: ReaderInOutages, hours: float) -> None:

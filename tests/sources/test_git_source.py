@@ -15,7 +15,7 @@ from rye.project.lock import Lock, parse_lock
 from rye.project.manifest import parse_manifest
 from tests.scenes.person import Person
 from tests.schemas.test_catalog import check
-from tests.sources.git_server import GitServer, Repository
+from tests.sources.git_server import GitServer, Repository, serving
 from tests.sources.texts import skill
 
 pytestmark = pytest.mark.processes
@@ -765,3 +765,40 @@ def test_the_question_of_an_update_shows_what_changes_and_the_whole_text_of_what
     whole = other.terminal("add", f"git+{server.url('prompts')}#:items", "pdf", answer=b"d\nn\n", env={"NO_COLOR": "1"})
     assert "    1 | ---\n" in whole
     assert f"| {more}" in whole
+
+
+def test_one_of_two_repositories_is_off(server: GitServer, person: Person, tmp_path: Path) -> None:
+    repository = team(server)
+    with serving(tmp_path / "second") as off:
+        other = off.repository("other")
+        other.commit({"skills/docx/SKILL.md": skill("docx")})
+        add(person, server, "pdf", rev="#main:items")
+        person.ok("add", f"git+{off.url('other')}", "docx", "--as", "other", "-y")
+        address = off.url("other")
+    repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Newer words.")})
+    before = {item.id: item for item in locked(person).items}
+    done = person.run("outdated", "--json")
+    check("json-outdated", done.json)
+    assert (done.code, [row["id"] for row in done.json["outdated"]]) == (1, ["team/pdf"])
+    [missing] = done.json["not_asked"]
+    assert (missing["registry"], missing["code"]) == (f"git+{address}", "source-unreachable")
+    error = person.fails("update", code="source-unreachable")
+    assert "`rye update skill:team/pdf`" in error["hint"]
+    person.fails("update", "other/docx", code="source-unreachable")
+    person.ok("update", "team/pdf", "--yes")
+    after = {item.id: item for item in locked(person).items}
+    assert after["other/docx"] == before["other/docx"]
+    assert after["team/pdf"].source != before["team/pdf"].source
+    person.ok("audit")
+
+
+def test_a_repository_that_is_wrong_is_not_one_that_is_off(server: GitServer, person: Person, tmp_path: Path) -> None:
+    repository = team(server)
+    with serving(tmp_path / "second") as off:
+        off.repository("other").commit({"skills/docx/SKILL.md": skill("docx")})
+        add(person, server, "pdf")
+        person.ok("add", f"git+{off.url('other')}", "docx", "--as", "other", "-y")
+    moved = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Other words.")})
+    repository.git("tag", "-f", "v1.4.0", moved)
+    for command in (("outdated",), ("update", "team/pdf")):
+        person.fails(*command, code="tag-moved")

@@ -209,11 +209,13 @@ def show_outcome(
     brief: bool = False,
     command: str = "",
     requires_deployed: bool = False,
+    in_order: str = IN_ORDER,
 ) -> int:
     """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written; ``brief``:
     leave out the deployed files; ``command``: as given, to be repeated with approvals for what was set aside.
-    ``requires_deployed``: whether :func:`require_deployed` follows, so that differences are not said here."""
-    said = said_of(outcome)
+    ``requires_deployed``: whether :func:`require_deployed` follows, so that differences are not said here. ``in_order``: what to
+    say if nothing changed."""
+    said = said_of(outcome, in_order)
     deployed, compared = deployed_by(outcome), compared_by(outcome)
     if said == IN_ORDER and compared is not None and compared.differences:
         said = "installed files are as rye.lock says"
@@ -258,6 +260,7 @@ def show_outcome(
             **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
             **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
             **({"yanked": [one.as_json() for one in outcome.yanked]} if outcome.yanked else {}),
+            **({"not_asked": [one.as_json() for one in outcome.not_asked]} if outcome.not_asked else {}),
             **({"sources": [one.as_json() for one in outcome.outdated_sources]} if outcome.outdated_sources else {}),
             **({"deploy": deployed.as_json()} if deployed is not None else {}),
             **({"deployed": compared.as_json()} if compared is not None else {}),
@@ -340,12 +343,12 @@ def require_deployed(outcome: InstallOutcome) -> None:
     raise not_as_deployed(compared, more={"changes": change_documents(outcome.changes)})
 
 
-def said_of(outcome: InstallOutcome) -> str:
-    """The one line about an installation."""
+def said_of(outcome: InstallOutcome, in_order: str = IN_ORDER) -> str:
+    """The one line about an installation. ``in_order``: if nothing changed."""
     if outcome.result == "nothing-wanted" or outcome.is_empty:
         return "rye.toml lists no items; `rye add [KIND:]ID` adds one"
     if outcome.result == "in-order":
-        return IN_ORDER
+        return in_order
     if outcome.result == "proposed":
         return "nothing was changed (--dry-run)"
     from rye.cli.project.consent import changed_counts
@@ -354,7 +357,7 @@ def said_of(outcome: InstallOutcome) -> str:
     counts = changed_counts(outcome.changes)
     if outcome.stays and not counts:
         return "rye.toml was changed; nothing was removed"
-    return counts or IN_ORDER + (f"; {written} file{'s' * (written != 1)} written" if written else "")
+    return counts or in_order + (f"; {written} file{'s' * (written != 1)} written" if written else "")
 
 
 def deploy_after(context: Context, project: Project) -> Followed | None:

@@ -1,4 +1,5 @@
-"""``rye outdated``: items with newer versions. Always exits 0: a newer or refused release is not a failure."""
+"""``rye outdated``: items with newer versions. Exits 0, because a newer or refused release is not a failure; 1 if
+somebody did not answer, because the list is incomplete then."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
 from rye.layout import Cell, Column
 from rye.project.context import require_project
-from rye.workspace.installing.outdated import OutdatedItem
+from rye.workspace.installing.outdated import Outdated, OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
 from rye.workspace.installing.outdated_sources import short_rev
 
@@ -19,18 +20,26 @@ from rye.workspace.installing.outdated_sources import short_rev
 @command("outdated")
 @install_options("member")
 @click.pass_obj
-def outdated(session: Session, member: str | None) -> None:
+def outdated(session: Session, member: str | None) -> int:
     """Show items with newer versions: current, wanted (the newest that rye.toml allows) and latest. Exits 0 whatever it finds.
+    If a registry or repository does not answer, shows what the others say, which one is missing and why, and exits 1.
 
     A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy. So is one that its
     publisher yanked, which stays installed. Of a git repository, items whose files changed are shown with the commit, and newer
     tags if rye.toml names a tag.
     """
     found = outdated_items(session, require_project(session.cwd), member)
+    _show(session, found)
+    return 1 if found.not_asked else 0
+
+
+def _show(session: Session, found: Outdated) -> None:
     if session.json:
         document: dict[str, object] = {"outdated": [_as_json(item) for item in found.items if item.newer.is_outdated]}
         if found.sources:
             document["sources"] = [one.as_json() for one in found.sources]
+        if found.not_asked:
+            document["not_asked"] = [one.as_json() for one in found.not_asked]
         session.console.document(document)
         return
     rows = [item.newer for item in found.items]
@@ -60,9 +69,12 @@ def outdated(session: Session, member: str | None) -> None:
             [[one.name, short_rev(one.current), (short_rev(one.latest), "info")] for one in found.sources],
             ["SOURCE", "CURRENT", "LATEST"],
         )
+    for silent in found.not_asked:
+        session.warn(silent.told("What it has that is newer is not in this list."), silent.error.hint)
     if not rows and not found.sources:
         known = "the newest version that is known offline" if session.offline else "its newest version"
-        session.console.say(f"Everything is at {known}.")
+        everything = "Everything else" if found.not_asked else "Everything"
+        session.console.say(f"{everything} is at {known}.")
         return
     within = sum(row.wanted not in (None, row.current) or row.changed is not None for row in rows)
     newer = [item for item in found.items if item.newer.latest not in (None, item.newer.wanted)]

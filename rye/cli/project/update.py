@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from rye.cli.options import Session, command
@@ -40,6 +42,8 @@ def update(
     """Move the named items, or all, to the newest versions that rye.toml allows. ID@VERSION moves to exactly that version.
     The end of an ID will do if only one item has it.
 
+    If a registry does not answer, what it has in rye.lock stays, and named items of others move; without names, nothing moves.
+
     Also lists the items that hold others back. A locked version that was yanked stays if there is no other, with a warning.
 
     An update that widens rights, adds hooks or changes the signer needs your approval.
@@ -63,4 +67,15 @@ def update(
         follow=deploy_after,
     )
     outcome = update_items(session, require_project(session.cwd), request, items, agreement(session))
-    return show_outcome(session, outcome, dry_run=dry_run)
+    return show_outcome(session, outcome, dry_run=dry_run, in_order=_nothing_newer(items, offline=session.offline))
+
+
+def _nothing_newer(items: Sequence[str], *, offline: bool) -> str:
+    """What is true if no version moved. ``items``: those named, if any."""
+    if items and all("@" in name for name in items):
+        return "nothing to update: rye.lock has that version" + "s" * (len(items) > 1)
+    what = ", ".join(name for name in items if "@" not in name) if 0 < len(items) <= 3 else ""
+    verb = "is" if what and len(items) == 1 else "are"
+    known = " and that is known offline" if offline else ""
+    whose = f"{what} {verb}" if what else "each of the named items is" if items else "each item is"
+    return f"nothing to update: {whose} at the newest version that rye.toml and the other items allow{known}"

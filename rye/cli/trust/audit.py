@@ -33,6 +33,7 @@ def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ..
 
     News from the registry: yanked or deprecated releases, advisories, revoked keys, pending changes of a namespace's keys,
     releases that the policy now refuses, and a rye.lock that differs from them. With --offline, uses the last known head.
+    A registry that does not answer is an error: what it says now is unknown.
 
     With a policy of witnesses, also says who cosigned the head that was used, and when.
 

@@ -22,7 +22,7 @@ RULES: Mapping[str, str] = {
     "revoked-key": "The release is signed with a revoked key, or the key you want to use is revoked.",
     "changed-release": "The registry no longer has the release that rye.lock records.",
     "lock-mismatch": "rye.lock and the publisher's signed release disagree.",
-    "not-examined": "A release could not be examined, so its state is unknown.",
+    "not-examined": "A release could not be examined, or a registry did not answer, so the state of its items is unknown.",
     "policy": "The policy forbids what an installed item asks for, its signer, or its age.",
     "advisory": "A security advisory affects a version that you use.",
     "advisory-vanished": "The registry no longer shows an advisory that this machine saw, although nobody withdrew it.",
@@ -82,7 +82,9 @@ HELP: Mapping[str, str] = {
         "Compare `rye.lock` with version control: `git log -p rye.lock` shows who changed it. Restore it, "
         "then run `rye install`."
     ),
-    "not-examined": "Run `rye audit` again when the registry answers. Until then the item is not checked.",
+    "not-examined": (
+        "Run `rye audit` again when the registry answers. Until then nobody looked, so the audit is not clean."
+    ),
     "policy": "Choose another item or version, or ask the people responsible for the policy to change it.",
     "advisory-vanished": (
         "Treat the advisory as in force. `rye log verify` finds what the registry leaves out: tell its operator, or ask a mirror."

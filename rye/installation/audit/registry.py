@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.audit.finding import Finding, lock_mismatch
+from rye.installation.silence import NotAsked
 from rye.installation.sources import expect_origin, source_refused, with_signers
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from rye.installation.environment import Environment
     from rye.installation.sources import Sources
     from rye.registry.store.seen_advisories import Seen
+
+
+_NAMED = 3
+"""So many items are named of a registry that did not answer."""
 
 
 def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]:
@@ -67,6 +72,20 @@ def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Findin
         findings.append(
             Finding(rule=rule, severity="error", message=message, path=item_path(item), item=item, hint=error.hint)
         )
+    return findings
+
+
+def audit_silent(held: Iterable[tuple[LockedItem, RyeError]]) -> list[Finding]:
+    """Report registries that did not answer: what they say now is unknown. Such a finding is about no item, so nothing in
+    rye.toml can ignore it, and whoever silences a registry cannot make an audit look clean."""
+    reasons: dict[str, tuple[RyeError, list[LockedItem]]] = {}
+    for item, why in held:
+        reasons.setdefault(why.message, (why, []))[1].append(item)
+    findings = []
+    for why, items in reasons.values():
+        names = ", ".join(str(item.identity) for item in items[:_NAMED]) + (", …" if len(items) > _NAMED else "")
+        message = NotAsked(items[0].registry, why).told(f"Nobody knows what it says now of {names}.")
+        findings.append(Finding(rule="not-examined", severity="error", message=message, path=LOCK, hint=why.hint))
     return findings
 
 

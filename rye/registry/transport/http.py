@@ -36,6 +36,7 @@ from rye.registry.transport.http_connection import (
     trusted_authorities,
 )
 from rye.registry.transport.seam import (
+    ASK_AGAIN,
     Fetched,
     FetchError,
     NoAnswer,
@@ -136,16 +137,18 @@ class HttpTransport:
             if now >= deadline:
                 wave.waiting.clear()
                 for index, request in enumerate(wave.requests):
-                    results.setdefault(index, _deadline(request, self._limits.total_seconds, "all files together"))
+                    results.setdefault(
+                        index, _deadline(request, self._address, self._limits.total_seconds, "all files together")
+                    )
                 break
             if not self._answered and now - begun > (patience := self._patience(wave.answer_seconds)):
                 wave.waiting.clear()
                 for index, request in enumerate(wave.requests):
-                    results.setdefault(index, _deadline(request, patience, "the first answer"))
+                    results.setdefault(index, _deadline(request, self._address, patience, "the first answer"))
                 break
             for index, started in list(wave.started.items()):
                 if index not in results and now - started > (patience := self._patience(wave.seconds)):
-                    results[index] = _deadline(wave.requests[index], patience, "one file")
+                    results[index] = _deadline(wave.requests[index], self._address, patience, "one file")
                     self._start(wave)  # replaces the thread that hangs
         return [results[index] for index in range(len(wave.requests))]
 
@@ -331,13 +334,28 @@ class _Wave:
 _PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy"))
 
 
-def _is_proxied() -> bool:
-    """Whether a proxy is configured, in the environment or in the settings of macOS or Windows."""
+def _proxies(host: str | None = None) -> dict[str, str]:
+    """The proxies by scheme that are configured, in the environment or in the settings of macOS or Windows. With ``host``, none
+    if it is reached without them."""
     if sys.platform not in ("darwin", "win32") and _PROXIES.isdisjoint(name.lower() for name in os.environ):
-        return False  # importing urllib.request takes longer than fetching a file
-    from urllib.request import getproxies
+        return {}  # importing urllib.request takes longer than fetching a file
+    from urllib.request import getproxies, proxy_bypass
 
-    return not {"http", "https", "all"}.isdisjoint(getproxies())
+    return {} if host is not None and proxy_bypass(host) else getproxies()
+
+
+def _is_proxied() -> bool:
+    return not {"http", "https", "all"}.isdisjoint(_proxies())
+
+
+def _through(address: str) -> str:
+    """Which proxy a request goes through, without its password, as the end of a sentence; empty if none."""
+    parts = urlsplit(address)
+    proxies = _proxies(parts.hostname or "")
+    proxy = urlsplit(proxies.get(parts.scheme) or proxies.get("all") or "")
+    if not proxy.hostname:
+        return ""
+    return f", through the proxy {proxy.netloc.rpartition('@')[2][:100]}, which HTTPS_PROXY or a setting like it names"
 
 
 def _same_place(one: str, other: str) -> bool:
@@ -376,10 +394,9 @@ def _date_of(answer: Answer) -> datetime | None:
         return None
 
 
-def _deadline(request: Request, seconds: float, what: str) -> FetchError:
-    return NoAnswer(
-        "fetch-deadline", f"{request.path} did not arrive within {round(seconds, 1):g} seconds, the limit for {what}."
-    )
+def _deadline(request: Request, address: str, seconds: float, what: str) -> FetchError:
+    late = f"did not arrive within {round(seconds, 1):g} seconds, the limit for {what}"
+    return NoAnswer("fetch-deadline", f"{request.path} {late}{_through(address)}.")
 
 
 def _foreign_certificate(request: Request, address: str, reason: str) -> FetchError:
@@ -393,11 +410,11 @@ def _foreign_certificate(request: Request, address: str, reason: str) -> FetchEr
 
 
 def _unreachable(request: Request, address: str, reason: str) -> FetchError:
-    host = urlsplit(address).netloc
+    host, reason = urlsplit(address).netloc, reason + _through(address)
     return NoAnswer(
         "fetch-unreachable",
         f"{request.path} could not be fetched from {host}: {reason}.",
-        "Check the network and the address. What only reads also works with `--offline`, from the cache.",
+        ASK_AGAIN,
         reason=reason,
     )
 

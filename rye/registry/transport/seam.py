@@ -44,17 +44,37 @@ class NoAnswer(FetchError):
     A refusal, a redirect or a foreign certificate is an answer, and never a NoAnswer.
     """
 
-    def __init__(self, code: str, message: str, hint: str | None = None, *, reason: str | None = None):
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        *,
+        reason: str | None = None,
+        details: dict[str, object] | None = None,
+    ):
         """``reason``: what went wrong, without the file and the address, for a message that names the registry."""
-        super().__init__(code, message, hint)
+        super().__init__(code, message, hint, details=details)
         self.reason = reason or message.rstrip(".")
 
-    def of_registry(self, address: str, hint: str) -> NoAnswer:
+    def of_registry(self, address: str, hint: str, details: dict[str, object] | None = None) -> NoAnswer:
         """The error about the registry instead of the file. The message names the address once."""
         if is_loopback(urlsplit(address).hostname or ""):
             hint = f"If it is your own, `rye registry serve` starts it. {hint}"
         message = f"The registry at {address} does not answer: {self.reason}."
-        return NoAnswer(self.code, message, hint, reason=self.reason)
+        return NoAnswer(self.code, message, hint, reason=self.reason, details=details)
+
+
+def is_silence(error: RyeError) -> bool:
+    """Whether a registry did not answer, or did not answer for so long that its last verified head is too old to go on with. An
+    answer that is wrong is never silence."""
+    return isinstance(error, NoAnswer) or (error.code == "head-frozen" and isinstance(error.__cause__, NoAnswer))
+
+
+FIRST_CONTACT = "Check the address and the network. Where only a proxy leads out, HTTPS_PROXY must name it."
+"""The hint where an address does not answer that nobody here has used before."""
+ASK_AGAIN = "Check the network and the address. What only reads also works with `--offline`, from the cache."
+"""The hint where a registry that is known does not answer."""
 
 
 class Request(Struct, frozen=True):

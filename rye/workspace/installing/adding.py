@@ -140,10 +140,12 @@ def _add(
 ) -> InstallOutcome:
     session = open_to_add(context, project, request, agree)
     asker = member_meant(context, project, session.manifest, member)
-    with session_sources(session) as sources:
+    with session_sources(session, "hold") as sources:
         environment = judging_environment(context, session.manifest, session.policies)
         text = session.text_of(asker)
         sources.use_locked(session.before.lock, Unlock.nothing())
+        for reference in references:
+            sources.require_answer(reference.id.partition("/")[0])
         rows = list(parse_manifest(text).dependencies)
         wanted: dict[str, str] = {}
         for reference in references:

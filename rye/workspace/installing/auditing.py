@@ -26,6 +26,7 @@ from rye.installation.audit.registry import (
     audit_recoveries,
     audit_refused,
     audit_registry,
+    audit_silent,
     audit_sources,
     audit_vanished,
 )
@@ -98,8 +99,9 @@ def audit(
     """Check a project. ``without``: groups whose items are skipped; the lock is still checked as a whole. ``overrides``: as for
     :func:`rye.workspace.customizing.lapsed.lapsed_customizations`.
 
-    If a registry cannot be asked, its error is raised with the other findings: as warnings, and as ``findings`` in its
-    details. Raises UsageError ``unknown-name``.
+    A registry that does not answer is a finding, which nothing in rye.toml can ignore. If one must not be asked, or answers
+    wrongly, its error is raised with the other findings: as warnings, and as ``findings`` in its details. Raises UsageError
+    ``unknown-name``.
     """
     state = read_state(context, project)
     manifest = state.manifest
@@ -117,7 +119,7 @@ def audit(
     if items:
         try:
             with (
-                project_sources(context, manifest, project.root) as sources,
+                project_sources(context, manifest, project.root, outages="hold") as sources,
                 context.progress("asking the registries"),
             ):
                 seen = _seen(context, items)
@@ -238,12 +240,17 @@ def _registry_findings(
     """The registries' findings. ``signed`` receives the releases' statements about rows not verified here before. ``seen``: the
     advisories that this machine knows, by origin."""
     items = list(items)
-    foreign = audit_origin(items, sources)
+    released = [item for item in items if item.source is None]
+    sources.held(released)  # asks all of them
+    foreign = audit_origin([item for item in released if sources.tells_of(item.identity.namespace)], sources)
     elsewhere = {finding.item for finding in foreign}
     asked = [
-        item for item in items if item not in elsewhere and item.source is None
+        item for item in released if item not in elsewhere
     ]  # another registry cannot speak about the locked release
-    histories = sources.releases(item.identity for item in asked)
+    histories = sources.releases_told(item.identity for item in asked)
+    silent = sources.held(released)
+    namespaces = {item.identity.namespace for item in released}
+    asked = [item for item in asked if item.identity in histories or item.identity not in silent]
     known = sources.memory.known(asked)  # under the registries' current state
     unknown = [item for item in asked if item.identity not in known]
     from_sources = [item for item in items if item.source is not None]  # a folder can have changed since
@@ -258,5 +265,6 @@ def _registry_findings(
         *audit_vanished(asked, histories, sizes, seen),
         *audit_sources(items, signed, environment.policy),
         *audit_refused((item, error) for item, error in refused if item not in told),
-        *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),
+        *audit_recoveries(sources.pending_recoveries(name for name in namespaces if sources.tells_of(name))),
+        *audit_silent(silent.values()),
     ]

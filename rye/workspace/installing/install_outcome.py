@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rye.installation.completeness import Problem
     from rye.installation.held_back import HeldBack, Yanked
     from rye.installation.plan import ItemChange
+    from rye.installation.silence import NotAsked
     from rye.project.organizations import PolicyInForce
     from rye.workspace.installing.lock_moves import Moved
     from rye.workspace.installing.outdated_sources import OutdatedSource
@@ -41,6 +42,8 @@ class InstallOutcome(Struct, frozen=True, kw_only=True):
     """Installed items whose publisher yanked this version, with what to do instead; the warnings say so."""
     outdated_sources: tuple[OutdatedSource, ...] = ()
     """After an update: repositories of moved items that stay at a tag or commit although there is a newer one."""
+    not_asked: tuple[NotAsked, ...] = ()
+    """After ``add`` and ``update``: who did not answer, so that what they have in rye.lock stays."""
     is_empty: bool = False
     """Of ``in-order``: whether the project has no items."""
     stays: tuple[str, ...] = ()

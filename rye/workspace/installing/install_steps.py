@@ -116,7 +116,7 @@ def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutco
     gets more time if that head lacks something.
     """
     if not unlock.is_nothing:
-        with session_sources(session) as sources:
+        with session_sources(session, "hold") as sources:
             return install_from(session, sources, unlock)
     if session.context.offline:
         return _install_offline(session, unlock)
@@ -164,7 +164,10 @@ def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> I
     environment = judging_environment(session.context, session.manifest, session.policies)
     with session.context.progress("resolving"):
         chosen = _choose(session, sources, environment, unlock)
-    outcome = install_chosen(session, sources, environment, chosen)
+    not_asked = sources.not_asked if sources.holds else ()
+    for silent in not_asked:
+        session.context.warn(silent.told("What it has in rye.lock stays as it is."), silent.error.hint)
+    outcome = replace(install_chosen(session, sources, environment, chosen), not_asked=not_asked)
     if unlock.is_nothing:
         return outcome
     histories = sources.histories(chosen)

@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from rye.installation.completeness import reached
 from rye.installation.environment import Environment
+from rye.installation.silence import NotAsked
 from rye.installation.sources import Sources
 from rye.installation.updates import Newer
 from rye.project.layout import Project
 from rye.project.lock import Lock
-from rye.project.lock_file import require_lock
+from rye.project.lock_file import Unlock, require_lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
 from rye.registry.store.state import encode
@@ -43,12 +44,14 @@ class Outdated(Struct, frozen=True):
 
     items: tuple[OutdatedItem, ...] = ()
     sources: tuple[OutdatedSource, ...] = ()
+    not_asked: tuple[NotAsked, ...] = ()
+    """Who did not answer: what they have is shown as it was known before, or not at all."""
 
 
 def outdated(context: Context, project: Project, member: str | None = None) -> Outdated:
     """Every such item, by identity, and every such source, by name. ``member``: only what this member of the workspace needs, by
-    folder or name. Offline, tags and commits that sources could move to are not known. Raises NoAnswer if a registry does not
-    answer, SourceError if a repository does not, RyeError ``no-lock``, and UsageError ``unknown-name``."""
+    folder or name. Offline, tags and commits that sources could move to are not known. Raises the error of a registry or
+    repository that does not answer if none does, RyeError ``no-lock``, and UsageError ``unknown-name``."""
     state = read_state(context, project)
     manifest = state.manifest
     asking = selected(manifest, member)
@@ -58,20 +61,24 @@ def outdated(context: Context, project: Project, member: str | None = None) -> O
     environment = judging_environment(context, manifest)
     namespaces = sorted({item.identity.namespace for item in state.lock.items})
     with (
-        project_sources(context, manifest, project.root) as sources,
+        project_sources(context, manifest, project.root, outages="hold") as sources,
         context.progress("asking the registries"),
     ):
-        timeless = not environment.policy.minimum_release_age and not manifest.sources
+        sources.use_locked(state.lock, Unlock.everything())
+        held = sources.held(state.lock.items)
+        if len(held) == len(state.lock.items):
+            raise next(iter(held.values()))[1]
+        timeless = not (held or manifest.sources or environment.policy.minimum_release_age)
         rows = _remembered(sources, _key(state, environment, sources, namespaces)) if timeless else None
         if rows is None:
             rows = _found(manifest, state.lock, sources, environment)
-            if timeless:  # under the currently trusted state
+            if timeless and not sources.not_asked:  # under the currently trusted state
                 sources.verdicts.put({_key(state, environment, sources, namespaces): msgspec.json.encode(rows)})
         needed = reached(state.lock, asking) if member is not None else {item.identity for item in state.lock.items}
         pinned = () if context.offline else tuple(outdated_sources(manifest, state.lock, sources, needed))
     direct = {line.id for line in asking.dependencies}
     items = tuple(OutdatedItem(row, row.identity.id in direct) for row in rows if row.identity in needed)
-    return Outdated(items, pinned)
+    return Outdated(items, pinned, sources.not_asked)
 
 
 _UPDATES = "rye.installation.updates"

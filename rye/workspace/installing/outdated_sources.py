@@ -47,7 +47,7 @@ class OutdatedSource(Struct, frozen=True, kw_only=True):
 def outdated_sources(
     manifest: Manifest, lock: Lock, sources: Sources, needed: Container[Identity]
 ) -> Iterator[OutdatedSource]:
-    """Those with a locked item among ``needed``, by name. Raises SourceError for a repository that does not answer."""
+    """Those with a locked item among ``needed``, by name, of repositories that answer. Raises SourceError for a wrong answer."""
     locked = {
         item.identity.namespace: item.source
         for item in lock.items

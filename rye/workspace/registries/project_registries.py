@@ -20,7 +20,7 @@ is wrong, and nobody but the operator can tell which. A registry that is not nee
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -213,14 +213,18 @@ def _bad(what: str) -> RyeError:
     )
 
 
-def require_contact(context: Context, address: str, *, asks: bool = True) -> None:
+def require_contact(context: Context, address: str, others: Iterable[str | None] = (), *, asks: bool = True) -> None:
     """Require that this user wants to contact the registry at ``address``: they pinned it, named it, or agree now.
 
-    ``asks``: whether to ask the user. Offline, this does nothing. Raises RyeError ``registry-unpinned`` or ``declined``.
+    ``others``: addresses that the project will need as well, so that the error names all at once. ``asks``: whether to ask the
+    user. Offline, this does nothing. Raises RyeError ``registry-unpinned`` or ``declined``.
     """
     if context.offline or is_known(context, address):
         return
     if not (asks and context.interactive):
+        more = [one for one in dict.fromkeys(others) if one not in (None, address) and not is_known(context, one)]
+        if more:
+            raise _several_unpinned([address, *more])
         raise RyeError(
             "registry-unpinned",
             f"rye.toml names the registry {address}, which you have not pinned, so rye did not contact it.",
@@ -231,6 +235,24 @@ def require_contact(context: Context, address: str, *, asks: bool = True) -> Non
     context.tell(f"This project's rye.toml names the registry {address}, which you have not pinned.", "strong")
     if not context.ask("Contact it?"):
         raise RyeError("declined", f"You declined to contact {address}.")
+
+
+def _several_unpinned(addresses: Sequence[str]) -> RyeError:
+    listed, rest = addresses[:_NAMED], len(addresses) - _NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    commands = ", ".join(f"`rye registry add {one}`" for one in listed)
+    return RyeError(
+        "registry-unpinned",
+        f"rye.toml names {len(addresses)} registries that you have not pinned, so rye did not contact them: "
+        f"{', '.join(listed)}{more}.",
+        f"Run {commands}{more}, and compare each fingerprint with the one that its operator publishes. "
+        "On a build server, pin them with RYE_PINS.",
+        details={"address": addresses[0], "addresses": list(addresses)},
+    )
+
+
+_NAMED = 8
+"""So many registries are named by one error, with the command for each."""
 
 
 def is_known(context: Context, address: str) -> bool:

@@ -21,10 +21,13 @@ from rye.project.user_config import OtherPolicies, credential, read_other_polici
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache, WriteBehindCache
 from rye.registry.store.doors import door_at, read_doors
+from rye.registry.store.pins import read_addresses
 from rye.registry.store.state import StateStore
 from rye.registry.transport.api import RegistryApi
 from rye.registry.transport.seam import NoAnswer
 from rye.text.addresses import is_loopback
+from rye.text.json_reading import UNDECODABLE
+from rye.text.spelling import close_words
 from rye.verified.memory import distrusted_keys
 from rye.workspace.registries.project_registries import (
     agreed_doors,
@@ -84,24 +87,42 @@ def open_registry(
     """
     if not named and fingerprint is None:
         require_contact(context, address)
-    client = RegistryClient.open(
-        address,
-        store=StateStore(context.home.registries),
-        cache=Cache(context.home.registry_cache),
-        accept_root=fingerprint or accept_root or pin_question(context),
-        origin=origin,
-        offline=context.offline,
-        token=token or reading_token(context, address, address if named else None),
-        distrusted=distrusted_keys(context.home),
-        witnesses=witnesses or given_demand(context, address),
-        writes=writes,
-        joins=joins,
-    )
+    with _what_was_meant(context, address):
+        client = RegistryClient.open(
+            address,
+            store=StateStore(context.home.registries),
+            cache=Cache(context.home.registry_cache),
+            accept_root=fingerprint or accept_root or pin_question(context),
+            origin=origin,
+            offline=context.offline,
+            token=token or reading_token(context, address, address if named else None),
+            distrusted=distrusted_keys(context.home),
+            witnesses=witnesses or given_demand(context, address),
+            writes=writes,
+            joins=joins,
+        )
     with client:
         if pin := given_pins(context).get(address):
             pin.require(address, client.origin, client.state.fingerprint)
         _tell_head(context, client)
         yield client
+
+
+@contextmanager
+def _what_was_meant(context: Context, address: str) -> Iterator[None]:
+    """Where an address does not answer that is pinned nowhere, the error names a pinned one like it."""
+    try:
+        yield
+    except NoAnswer as error:
+        try:
+            pinned = read_addresses(context.home.registries)
+        except (OSError, *UNDECODABLE):  # opening a registry reports the error
+            raise error from None
+        near = close_words(address, pinned, likeness=0.85) if address not in pinned else []
+        if not near:
+            raise
+        hint = f"Did you mean {near[0]}, which you pinned? {error.hint or ''}".rstrip()
+        raise NoAnswer(error.code, error.message, hint, reason=error.reason, details=error.details) from error
 
 
 def _tell_head(context: Context, client: RegistryClient) -> None:
@@ -212,9 +233,10 @@ def last_seen_keysets(context: Context, namespace: str) -> tuple[Keyset, ...]:
     return (now.keyset, *(link.keyset for link in chain.links if link.keyset.number < now.keyset.number))
 
 
-Outages = Literal["fail", "survive", "survive-patiently"]
-"""How a run treats a registry that does not answer: fail; continue with the last verified head after a short wait; or
-continue with it after the full wait of a failing run."""
+Outages = Literal["fail", "survive", "survive-patiently", "hold"]
+"""How a run treats a registry that does not answer: fail; continue with the last verified head after a short wait; continue with
+it after the full wait of a failing run; or go on with those that answer after the same wait, and hold what the others have in
+rye.lock (:attr:`rye.installation.sources.Sources.not_asked`), which the caller must report. A wrong answer always fails."""
 
 
 def project_sources(
@@ -245,20 +267,21 @@ def project_sources(
 
         def open_one(address: str) -> RegistryClient:
             if not (offline if offline is not None else context.offline):
-                require_contact(context, address, asks=asks)
-            client = RegistryClient.open(
-                address,
-                store=StateStore(context.home.registries),
-                accept_root=pin_question(context, asks=asks),
-                offline=context.offline if offline is None else offline,
-                survives_outages=outages != "fail",
-                patient=outages == "survive-patiently",
-                cache=cache,
-                verdicts=verdicts,
-                token=reading_token(context, address),
-                distrusted=distrusted_keys(context.home),
-                witnesses=given_demand(context, address),
-            )
+                require_contact(context, address, (where.default, *where.by_namespace.values()), asks=asks)
+            with _what_was_meant(context, address):
+                client = RegistryClient.open(
+                    address,
+                    store=StateStore(context.home.registries),
+                    accept_root=pin_question(context, asks=asks),
+                    offline=context.offline if offline is None else offline,
+                    survives_outages=outages != "fail",
+                    patient=outages in ("survive-patiently", "hold"),
+                    cache=cache,
+                    verdicts=verdicts,
+                    token=reading_token(context, address),
+                    distrusted=distrusted_keys(context.home),
+                    witnesses=given_demand(context, address),
+                )
             try:
                 if address in pins:
                     pins[address].require(address, client.origin, client.state.fingerprint)
@@ -280,7 +303,7 @@ def project_sources(
     if manifest.sources:
         cut_off = context.offline if offline is None else offline
         book = _book(context, manifest, root, offline=cut_off, asks=asks, contacts=contacts)
-    return Sources(where, open_one, verdicts, cache.flush, book)
+    return Sources(where, open_one, verdicts, cache.flush, book, holds=outages == "hold")
 
 
 def folders_match(context: Context, manifest: Manifest, root: Path, rows: Sequence[LockedItem]) -> bool:

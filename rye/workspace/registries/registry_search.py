@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from rye.errors import RyeError
 from rye.installation.shadows import shadow_of
+from rye.installation.silence import NotAsked
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
 from rye.items.search_words import search_words
@@ -52,19 +53,6 @@ class SearchRequest(Struct, frozen=True):
     """Only the project, installed, user and system spaces."""
 
 
-class NotSearched(Struct, frozen=True):
-    """A registry that did not answer, and why."""
-
-    registry: str
-    """Its address; empty if the project's registries could not be told."""
-    error: RyeError
-
-    def as_json(self) -> dict[str, object]:
-        """``{"registry", "code", "message", "hint"}``."""
-        error = self.error
-        return {"registry": self.registry, "code": error.code, "message": error.message, "hint": error.hint}
-
-
 class SearchOutcome(Struct, frozen=True):
     """The matches to show, and the total."""
 
@@ -72,7 +60,7 @@ class SearchOutcome(Struct, frozen=True):
     """Best first: ``id``, ``kind``, ``version``, ``description``, ``score``, ``space``, ``deprecated``."""
     total: SearchTotal
     """The total, up to a thousand; beyond that ``"1000+"``."""
-    not_searched: tuple[NotSearched, ...] = ()
+    not_searched: tuple[NotAsked, ...] = ()
     """The registries whose items are missing; each was told as a warning."""
 
 
@@ -84,7 +72,7 @@ def search(context: Context, request: SearchRequest) -> SearchOutcome:
     for row in results:
         row["deprecated"] = None
     total: _Count = len(results)
-    missing: list[NotSearched] = []
+    missing: list[NotAsked] = []
     if not request.local:
         here = {(row["kind"], row["id"]): row for row in results}
         found, count, missing = _in_registries(context, request, bool(results))
@@ -159,7 +147,7 @@ def _sum(*counts: _Count) -> _Count:
 
 def _in_registries(
     context: Context, request: SearchRequest, found_here: bool
-) -> tuple[list[dict[str, Any]], _Count, list[NotSearched]]:
+) -> tuple[list[dict[str, Any]], _Count, list[NotAsked]]:
     """Ask each registry once for its matches and their total. A registry that fails gives a warning.
 
     A registry that breaks a trust rule is an error. So is every registry failing when nothing was found locally.
@@ -167,12 +155,12 @@ def _in_registries(
     rows: list[dict[str, Any]] = []
     total: _Count = 0
     answered = 0
-    missing: list[NotSearched] = []
+    missing: list[NotAsked] = []
     try:
         registries = configured(context)
         asked = _asked(context, registries, request.namespace)
     except RyeError as error:
-        missing.append(NotSearched("", error))
+        missing.append(NotAsked("", error))
         asked = {}
     for address, namespaces in asked.items():
         try:
@@ -180,7 +168,7 @@ def _in_registries(
         except TrustError:
             raise
         except RyeError as error:
-            missing.append(NotSearched(address, error))
+            missing.append(NotAsked(address, error))
         else:
             answered += 1
             rows += found

@@ -1,0 +1,376 @@
+"""One of several registries is silent: the others go on, what is missing is said, and a wrong answer is never taken for silence.
+
+Both registries are whole ones in this process; only the sending of requests is played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from rye.items.identity import Identity
+from rye.limits import RegistryLimits
+from rye.project.lock import parse_lock
+from rye.registry import client as clients
+from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request
+from tests.attacks.signed_items import directive, release
+from tests.attacks.simulation import now
+from tests.registry.memory_transport import MemoryTransport
+from tests.registry.simulated_registry import SimulatedRegistry
+from tests.scenes.person import Person
+from tests.schemas.test_catalog import check
+
+BASE, TOP, ALONE = (Identity("directive", f"acme/work/{name}") for name in ("base", "top", "alone"))
+LINT, DEPLOY = (Identity("directive", f"zeta/ops/{name}") for name in ("lint", "deploy"))
+ACME, ZETA = "https://acme.example", "https://zeta.example"
+NOT_EXAMINED = "not-examined"
+
+
+class Wire(MemoryTransport):
+    """The network to one registry. ``refuses``: the answer to each path that begins with ``below``."""
+
+    def __init__(self, registry: SimulatedRegistry) -> None:
+        super().__init__(registry.files)
+        self.refuses: FetchError | None = None
+        self.below = ""
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        found = super().fetch_many(requests)
+        if self.refuses is None:
+            return found
+        pairs = zip(requests, found, strict=True)
+        return [self.refuses if one.path.startswith(self.below) else data for one, data in pairs]
+
+    def fall_silent(self, below: str = "") -> None:
+        """No packet comes back, from now on or for these files only."""
+        self.refuses, self.below = NoAnswer("fetch-deadline", "head did not arrive.", reason="no answer in time"), below
+
+
+class Scene:
+    """Two registries, and a user whose project needs both."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        began = now() - timedelta(hours=2)
+        self.acme = SimulatedRegistry(origin="acme.example", now=began)
+        self.zeta = SimulatedRegistry(origin="zeta.example", now=began)
+        self.acme.claim("acme")
+        for item in (BASE, ALONE):
+            release(self.acme, item, "1.0.0", directive(item))
+        release(self.acme, TOP, "1.0.0", directive(TOP, depends=((BASE.id, "^1.0"),)))
+        self.acme.publish()
+        self.zeta.claim("zeta")
+        release(self.zeta, LINT, "1.0.0", directive(LINT))
+        release(self.zeta, DEPLOY, "1.0.0", directive(DEPLOY, depends=((BASE.id, "^1.0"),)))
+        self.zeta.publish()
+        self.to = {ACME: Wire(self.acme), ZETA: Wire(self.zeta)}
+
+        def opened(address: str, limits: RegistryLimits, **options: object) -> Wire:
+            return self.to[address]
+
+        monkeypatch.setattr(clients, "open_transport", opened)
+        self.user = Person(folder)
+        lines = f'acme = "{ACME}"\nzeta = "{ZETA}"'
+        self.user.write("rye.toml", f'[project]\nname = "shop"\n\n[registries]\n{lines}\n')
+        for address, registry in ((ACME, self.acme), (ZETA, self.zeta)):
+            self.user.ok("registry", "add", address, "--fingerprint", registry.fingerprint)
+        self.user.ok("add", TOP.id, LINT.id, "--yes")
+
+    def news(self) -> None:
+        """Both registries get newer versions."""
+        for registry, item in ((self.acme, TOP), (self.zeta, LINT)):
+            release(registry, item, "1.1.0", directive(item, "1.1.0", depends=((BASE.id, "^1.0"),) * (item == TOP)))
+            registry.publish()
+
+    def versions(self) -> dict[str, str]:
+        return {item.id: item.version for item in parse_lock(self.user.path("rye.lock").read_text()).items}
+
+    def registries(self) -> dict[str, str]:
+        return {item.id: item.registry for item in parse_lock(self.user.path("rye.lock").read_text()).items}
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(tmp_path, monkeypatch)
+
+
+class TestOutdated:
+    def test_it_shows_what_it_could_ask_and_says_who_is_missing_and_exits_with_1(self, scene: Scene) -> None:
+        scene.news()
+        scene.to[ACME].fall_silent()
+        done = scene.user.run("outdated", "--json")
+        document = done.json
+        check("json-outdated", document)
+        assert done.code == 1
+        assert [(row["id"], row["wanted"]) for row in document["outdated"]] == [(LINT.id, "1.1.0")]
+        [missing] = document["not_asked"]
+        assert (missing["registry"], missing["code"]) == (ACME, "fetch-deadline")
+        assert missing["last_seen"].startswith("20")
+        shown = scene.user.run("outdated")
+        assert shown.code == 1
+        assert (
+            f"The registry at {ACME} does not answer: no answer in time. Its last verified state is of" in shown.stderr
+        )
+        assert "1.1.0" in shown.stdout
+
+    def test_an_earlier_answer_is_not_shown_as_if_everybody_had_answered(self, scene: Scene) -> None:
+        assert scene.user.ok("outdated", "--json").json == {"outdated": []}
+        scene.to[ACME].fall_silent()
+        done = scene.user.run("outdated", "--json")
+        assert (done.code, [one["registry"] for one in done.json["not_asked"]]) == (1, [ACME])
+        assert "Everything else is at its newest version." in scene.user.run("outdated").stderr
+        scene.to[ACME].refuses = None
+        assert scene.user.ok("outdated", "--json").json == {"outdated": []}
+
+    def test_a_head_and_then_silence_is_silence_and_nothing_is_remembered_of_it(self, scene: Scene) -> None:
+        scene.news()
+        scene.to[ACME].fall_silent("map/")
+        done = scene.user.run("outdated", "--json")
+        assert (done.code, [one["registry"] for one in done.json["not_asked"]]) == (1, [ACME])
+        assert [row["id"] for row in done.json["outdated"]] == [LINT.id]
+        scene.to[ACME].fall_silent()
+        scene.user.path(f".ai/packages/acme/directives/{TOP.local_id}.md").unlink()
+        scene.user.ok("install")
+
+    def test_after_72_hours_the_others_are_still_shown(self, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+        later = now() + timedelta(hours=80)
+        monkeypatch.setitem(clients.RegistryClient.__init__.__kwdefaults__ or {}, "now", lambda: later)
+        scene.zeta.now = later
+        scene.news()
+        scene.to[ACME].fall_silent()
+        done = scene.user.run("outdated", "--json")
+        assert [row["id"] for row in done.json["outdated"]] == [LINT.id]
+        [missing] = done.json["not_asked"]
+        assert (done.code, missing["code"]) == (1, "head-frozen")
+        assert missing["last_seen"]
+
+    def test_if_nobody_answers_it_fails(self, scene: Scene) -> None:
+        scene.to[ACME].fall_silent()
+        scene.to[ZETA].fall_silent()
+        scene.user.fails("outdated", code="fetch-deadline")
+
+
+class TestAudit:
+    def test_a_silent_registry_is_an_error_that_no_level_and_no_line_of_the_project_hides(self, scene: Scene) -> None:
+        """A man in the middle holds back the packets of one registry, so that no yank arrives; the author of rye.toml helps."""
+        scene.acme.yank(TOP, "1.0.0")
+        scene.acme.advise(TOP, "*")
+        scene.acme.publish()
+        scene.to[ACME].fall_silent()
+        lines = "".join(
+            f'{{ id = "{NOT_EXAMINED}:{item}", until = "2099-01-01", reason = "no" }},' for item in (TOP, BASE, LINT)
+        )
+        text = scene.user.path("rye.toml").read_text()
+        scene.user.write("rye.toml", f"{text}\n[audit]\nignore = [{lines}]\n")
+        for words in ((), ("--level", "info")):
+            done = scene.user.run("audit", *words, "--json")
+            check("json-audit", done.json)
+            assert (done.code, done.json["ok"]) == (1, False)
+            [finding] = [one for one in done.json["findings"] if one["rule"] == NOT_EXAMINED]
+            assert (finding["severity"], finding["item"]) == ("error", None)
+            assert f"The registry at {ACME} does not answer" in finding["message"]
+            assert str(TOP) in finding["message"]
+            assert str(LINT) not in finding["message"]
+        assert scene.user.run("audit", "--sarif").code == 1
+
+    def test_what_the_last_verified_state_and_the_others_say_is_found_all_the_same(self, scene: Scene) -> None:
+        scene.acme.yank(BASE, "1.0.0")
+        scene.zeta.advise(LINT, "*")
+        for registry in (scene.acme, scene.zeta):
+            registry.publish()
+        scene.user.run("audit")
+        scene.to[ACME].fall_silent()
+        rules = {(one["rule"], one["item"]) for one in scene.user.run("audit", "--json").json["findings"]}
+        assert rules == {("yanked", str(BASE)), ("advisory", str(LINT)), (NOT_EXAMINED, None)}
+
+    def test_silence_after_the_head_is_no_clean_audit_and_no_false_alarm(self, scene: Scene) -> None:
+        scene.news()
+        scene.to[ACME].fall_silent("map/")
+        done = scene.user.run("audit", "--json")
+        assert (done.code, [one["rule"] for one in done.json["findings"]]) == (1, [NOT_EXAMINED])
+
+    def test_if_nobody_answers_the_findings_say_so(self, scene: Scene) -> None:
+        scene.to[ACME].fall_silent()
+        scene.to[ZETA].fall_silent()
+        done = scene.user.run("audit", "--json")
+        assert (done.code, [one["rule"] for one in done.json["findings"]]) == (1, [NOT_EXAMINED] * 2)
+
+
+class TestUpdate:
+    def test_what_is_named_moves_and_what_the_silent_registry_has_stays_as_it_is(self, scene: Scene) -> None:
+        scene.news()
+        scene.to[ACME].fall_silent()
+        before = scene.registries()
+        done = scene.user.ok("update", LINT.id, "--json")
+        check("json-install", done.json)
+        assert scene.versions() == {LINT.id: "1.1.0", TOP.id: "1.0.0", BASE.id: "1.0.0"}
+        assert scene.registries() == before
+        assert [one["registry"] for one in done.json["not_asked"]] == [ACME]
+        assert f"The registry at {ACME} does not answer" in done.stderr
+        assert "What it has in rye.lock stays as it is." in done.stderr
+
+    def test_what_is_named_of_the_silent_registry_does_not(self, scene: Scene) -> None:
+        scene.news()
+        scene.to[ACME].fall_silent()
+        assert ACME in scene.user.fails("update", TOP.id, code="fetch-deadline")["message"]
+        assert scene.versions()[TOP.id] == "1.0.0"
+
+    def test_all_or_nothing_moves_and_the_hint_says_what_can(self, scene: Scene) -> None:
+        scene.news()
+        before = scene.user.path("rye.lock").read_bytes()
+        scene.to[ACME].fall_silent()
+        error = scene.user.fails("update", code="fetch-deadline")
+        assert "2 of 3 items" in error["message"]
+        assert f"`rye update {LINT.id}`" in error["hint"]
+        assert scene.user.path("rye.lock").read_bytes() == before
+        scene.user.ok("update", LINT.id)
+
+    @pytest.mark.parametrize("below", ["map/", "index/"])
+    def test_a_head_and_then_silence_is_silence(self, scene: Scene, below: str) -> None:
+        scene.news()
+        before = scene.user.path("rye.lock").read_bytes()
+        scene.to[ACME].fall_silent(below)
+        for words in ((), (TOP.id,), (LINT.id,)):
+            assert ACME in scene.user.fails("update", *words, code="fetch-deadline")["message"]
+        assert scene.user.path("rye.lock").read_bytes() == before
+
+    def test_nobody_else_answers_in_its_place(self, scene: Scene) -> None:
+        """The other registry has the same namespace and a newer release of the very item."""
+        scene.zeta.claim("acme")
+        release(scene.zeta, TOP, "9.0.0", directive(TOP, "9.0.0"))
+        scene.news()
+        scene.to[ACME].fall_silent()
+        scene.user.ok("update", LINT.id)
+        scene.user.fails("update", code="fetch-deadline")
+        assert scene.versions()[TOP.id] == "1.0.0"
+        assert scene.registries()[TOP.id] == "acme.example"
+
+    def test_silence_chooses_no_older_version_of_what_somebody_else_has(self, scene: Scene) -> None:
+        """DEPLOY 1.2.0 needs a newer BASE. Whoever silences acme must not bring about 1.1.0 in its place."""
+        scene.user.ok("add", DEPLOY.id, "--yes")
+        release(scene.zeta, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", depends=((BASE.id, "^1.0"),)))
+        release(scene.zeta, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", depends=((BASE.id, "^2.0"),)))
+        release(scene.acme, BASE, "2.0.0", directive(BASE, "2.0.0"))
+        for registry in (scene.acme, scene.zeta):
+            registry.publish()
+        scene.to[ACME].fall_silent()
+        error = scene.user.fails("update", DEPLOY.id, code="fetch-deadline")
+        assert f"{DEPLOY} 1.2.0 needs another {BASE} than is here: rye.lock has it at 1.0.0." in error["message"]
+        assert ACME in error["message"]
+        assert f"`rye update {DEPLOY}@1.1.0`" in error["hint"]
+        scene.user.ok("update", f"{DEPLOY}@1.1.0")
+        assert scene.versions()[DEPLOY.id] == "1.1.0"
+
+    def test_something_new_of_a_silent_registry_is_never_taken_from_memory(self, scene: Scene) -> None:
+        scene.user.ok("add", DEPLOY.id, "--yes")
+        release(scene.zeta, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", depends=((ALONE.id, "^1.0"),)))
+        scene.zeta.publish()
+        scene.user.run("info", ALONE.id)  # its index and bytes are in the cache now
+        scene.to[ACME].fall_silent()
+        error = scene.user.fails("update", DEPLOY.id, code="fetch-deadline")
+        assert "rye.lock does not have it" in error["message"]
+        scene.user.fails("update", f"{DEPLOY}@1.1.0", code="fetch-deadline")
+
+    def test_after_72_hours_nothing_is_installed_on_an_old_word(
+        self, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        later = now() + timedelta(hours=80)
+        monkeypatch.setitem(clients.RegistryClient.__init__.__kwdefaults__ or {}, "now", lambda: later)
+        scene.zeta.now = later
+        scene.news()
+        scene.to[ACME].fall_silent()
+        assert ACME in scene.user.fails("update", LINT.id, code="head-frozen")["message"]
+
+    def test_without_news_it_says_what_is_true(self, scene: Scene) -> None:
+        assert "each item is at the newest version that rye.toml" in scene.user.ok("update").stdout
+        assert f"{LINT.id} is at the newest version" in scene.user.ok("update", LINT.id).stdout
+
+
+class TestAdd:
+    def test_what_somebody_else_has_is_added(self, scene: Scene) -> None:
+        scene.news()
+        scene.to[ACME].fall_silent()
+        done = scene.user.ok("add", DEPLOY.id, "--yes", "--json")
+        assert scene.versions() == {LINT.id: "1.0.0", TOP.id: "1.0.0", BASE.id: "1.0.0", DEPLOY.id: "1.0.0"}
+        assert [one["registry"] for one in done.json["not_asked"]] == [ACME]
+
+    def test_what_the_silent_registry_has_is_not_taken_from_memory(self, scene: Scene) -> None:
+        scene.user.ok("info", ALONE.id)
+        scene.to[ACME].fall_silent()
+        assert ACME in scene.user.fails("add", ALONE.id, "--yes", code="fetch-deadline")["message"]
+        release(scene.zeta, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", depends=((ALONE.id, "^1.0"),)))
+        scene.zeta.publish()
+        assert ACME in scene.user.fails("add", f"{DEPLOY.id}@^1.0", "--yes", code="fetch-deadline")["message"]
+
+
+class TestFirstContact:
+    def test_all_that_a_clone_needs_are_named_at_once(self, scene: Scene, tmp_path: Path) -> None:
+        stranger = Person(tmp_path / "stranger")
+        for name in ("rye.toml", "rye.lock"):
+            stranger.write(name, scene.user.path(name).read_bytes())
+        for command in ("install", "ci", "outdated", "audit"):
+            error = stranger.fails(command, code="registry-unpinned")
+            assert sorted(error["addresses"]) == [ACME, ZETA]
+            assert all(f"`rye registry add {address}`" in error["hint"] for address in (ACME, ZETA))
+        stranger.ok("registry", "add", ACME, "--fingerprint", scene.acme.fingerprint)
+        error = stranger.fails("install", code="registry-unpinned")
+        assert (error["address"], "addresses" in error) == (ZETA, False)
+
+    def test_an_address_with_a_slip_of_the_hand_is_answered_with_the_one_that_was_meant(self, scene: Scene) -> None:
+        slip = "https://amce.example"
+        scene.to[slip] = Wire(scene.acme)
+        scene.to[slip].fall_silent()
+        error = scene.user.fails("registry", "add", slip, code="fetch-deadline")
+        assert f"Did you mean {ACME}, which you pinned?" in error["hint"]
+        assert "HTTPS_PROXY" in error["hint"]
+        scene.to[ACME].fall_silent()
+        assert "Did you mean" not in scene.user.fails("add", ALONE.id, code="fetch-deadline")["hint"]
+
+
+COMMANDS = [("outdated",), ("audit",), ("update", LINT.id), ("update",)]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+class TestAWrongAnswer:
+    """It ends each command, although what is asked for is in the other registry."""
+
+    def test_a_history_that_was_rolled_back(self, scene: Scene, command: tuple[str, ...]) -> None:
+        old = dict(scene.acme.files)
+        scene.news()
+        scene.user.run("outdated")
+        scene.acme.files.clear()
+        scene.acme.files.update(old)
+        scene.user.fails(*command, code="head-rollback")
+
+    def test_a_fork(self, scene: Scene, command: tuple[str, ...]) -> None:
+        other = scene.acme.fork()
+        scene.acme.yank(TOP, "1.0.0")
+        scene.acme.publish()
+        scene.user.run("outdated")
+        other.deprecate(TOP)
+        other.publish()
+        other.pass_time(minutes=5)
+        other.publish()
+        scene.to[ACME].files = other.files
+        scene.user.fails(*command, code="head-inconsistent")
+
+    def test_a_rolled_back_history_with_silence_behind_it(self, scene: Scene, command: tuple[str, ...]) -> None:
+        """Whoever repeats an old head and withholds everything else is not silent."""
+        old = scene.acme.files["head"]
+        scene.acme.pass_time(minutes=5)
+        scene.news()
+        scene.user.run("outdated")
+        scene.acme.files["head"] = old
+        for path in ("clock", "tile/", "map/", "index/"):
+            scene.to[ACME].fall_silent(path)
+            scene.user.fails(*command, code="head-rollback")
+
+    def test_a_foreign_certificate_a_refusal_and_a_broken_head(self, scene: Scene, command: tuple[str, ...]) -> None:
+        for code in ("fetch-unreachable", "fetch-unauthorized", "fetch-redirect"):
+            scene.to[ACME].refuses = FetchError(code, "No.")
+            scene.user.fails(*command, code=code)
+        scene.to[ACME].refuses = None
+        scene.acme.files["head"] = b"<html>Log in to this network</html>"
+        scene.user.fails(*command, code="head-malformed")
