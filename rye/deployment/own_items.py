@@ -91,7 +91,7 @@ def own_items(
             if why is not None:
                 left_out.append((identity, f"is not deployed, because your organization's policy refuses it: {why}"))
                 continue
-            require_agreed(context, found, manifest=manifest, agreed=agreed)
+            require_agreed(context, found, manifest=manifest, agreed=agreed, others=others)
             source = DeployedSource(
                 identity=identity,
                 version=found.version() or "0.0.0",

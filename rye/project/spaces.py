@@ -7,6 +7,7 @@ character here (DESIGN §6). An id can be a qualified id, a local id, or a bare 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from rye.project.context import main_file_in, own_items
 from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows, item_path
+from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
 from rye.text.spelling import close_words
 
@@ -110,12 +112,18 @@ def root_of(home: Home, entry: Entry) -> Path | None:
 
 
 class Spaces:
-    """The spaces around a caller that looks up many items of one moment: each is listed once."""
+    """The spaces around a caller that looks up many items of one moment: each is listed once, and the policies that are about all
+    of them are read once."""
 
     def __init__(self, home: Home, project: Project | None, namespace: str | None) -> None:
         """``namespace``: the project's own."""
         self.home, self.project, self.namespace = home, project, namespace
         self._listed: dict[str, _Space] = {}
+
+    @cached_property
+    def other_policies(self) -> OtherPolicies:
+        """The policies besides the project's. Raises RyeError if one cannot be read, or is out of date."""
+        return read_other_policies(self.home)
 
     def entries_of(self, space: str) -> list[Entry]:
         """The items of one space."""

@@ -144,6 +144,8 @@ class RegistryClient:
         self._found: ProvedNames | None = None
         self._chains: dict[str, KeysetChain] = {}
         self._withdrawn: set[str] = set()
+        self._held: dict[Identity, dict[str, str]] = {}
+        """What a registry that serves this one's files holds back, of the items that it was asked about in this run."""
         self._advised: dict[Identity, ItemHistory] = {}
         """Histories in which there are advisories, or were."""
         self._given = witnesses
@@ -458,30 +460,29 @@ class RegistryClient:
                 if self._waiting is not None:  # seen in a head that witnesses have not cosigned yet
                     raise TrustError("not-cosigned", f"{was} enough witnesses have not cosigned that so far.")
                 raise TrustError("takedown-vanished", f"{was} {self.origin} no longer shows that.")
-        held = self._held(found)
+        self._ask_what_is_held([identity for identity in found if identity not in self._held])
         return {
-            identity: with_held(without_distrusted(found[identity], self.distrusted), held.get(identity, {}))
+            identity: with_held(without_distrusted(found[identity], self.distrusted), self._held.get(identity, {}))
             for identity in wanted
             if identity in found
         }
 
-    def _held(self, identities: Iterable[Identity]) -> dict[Identity, dict[str, str]]:
-        """What a registry that serves this one's files to its members holds back of these items, in words, by version."""
+    def _ask_what_is_held(self, identities: Iterable[Identity]) -> None:
+        """Ask what a registry that serves this one's files to its members holds back of these items, in words, by version."""
         host = door_host(self.address, self.origin)
         if host is None or not self.was_asked:
-            return {}
+            return
         asked = {identity: self._names.entry(str(identity)) for identity in identities}
         entries = {identity: entry for identity, entry in asked.items() if entry is not None}
         requests = [Request(held_path(entry.sha256), MAX_HELD_BYTES) for entry in entries.values()]
-        held: dict[Identity, dict[str, str]] = {}
         for identity, fetched in zip(entries, self._waves.transport.fetch_many(requests), strict=True):
             if isinstance(fetched, FetchError):
-                if fetched.code == "fetch-not-found":  # a copy of the files in a folder: it holds nothing back
-                    continue
-                raise fetched
+                if fetched.code != "fetch-not-found":
+                    raise fetched
+                self._held[identity] = {}  # a copy of the files in a folder: it holds nothing back
+                continue
             policy = f"by policy of {urlsplit(host).netloc}"
-            held[identity] = {version: f"{policy}: {words}" for version, words in decode_held(fetched).items()}
-        return held
+            self._held[identity] = {version: f"{policy}: {words}" for version, words in decode_held(fetched).items()}
 
     def index_files(self, names: Iterable[str]) -> dict[str, tuple[wire.IndexLine, ...]]:
         """Return the lines of the index files of these names (:func:`rye.registry.protocol.wire.index_name`), as the accepted

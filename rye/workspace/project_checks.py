@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -22,7 +21,7 @@ from rye.project.misplaced import Misplaced, misplaced_items
 from rye.text.diagnostics import has_errors
 from rye.text.lazy import lazy_module
 from rye.workspace.customizing import health
-from rye.workspace.customizing.overriding import OverrideChecked, check_overrides
+from rye.workspace.customizing.lapsed import CustomizationChecks
 
 if TYPE_CHECKING:
     from rye.customization.places import Places
@@ -45,11 +44,7 @@ class CheckRun:
 
     def __init__(self, context: Context, where: Places, deployed: Callable[[], Sequence[Finding]] = tuple) -> None:
         self.context, self.where, self.deployed = context, where, deployed
-
-    @cached_property
-    def overrides(self) -> tuple[OverrideChecked, ...]:
-        """What each overrides file does: found once for all parts that ask."""
-        return tuple(check_overrides(self.context, self.context.now().date()))
+        self.customizations = CustomizationChecks(context, where, context.now().date())
 
 
 class CheckPart(Struct, frozen=True):
@@ -67,11 +62,11 @@ PARTS = (
     CheckPart(("verify",), lambda asked: [_verified(asked.context)]),
     CheckPart(("audit",), lambda asked: [_audit(asked)]),
     CheckPart(("deploy",), lambda asked: [_deployed(asked.deployed())]),
-    CheckPart(("overlay-health",), lambda asked: [health.overlays(asked.context, asked.where)], _ANY),
-    CheckPart(("override-health",), lambda asked: [health.overrides(asked.overrides)]),
+    CheckPart(("overlay-health",), lambda asked: [health.overlays(asked.customizations.overlays)], _ANY),
+    CheckPart(("override-health",), lambda asked: [health.overrides(asked.customizations.overrides)]),
     CheckPart(("role-directives",), lambda asked: [health.role_directives(asked.context, asked.where)]),
     CheckPart(("formulas",), lambda asked: [health.formulas(asked.context)]),
-    CheckPart(("customizations",), lambda asked: [health.applying(asked.context, lambda: asked.overrides)]),
+    CheckPart(("customizations",), lambda asked: [health.applying(asked.context, asked.customizations)]),
     CheckPart(("python",), lambda _: [doctor.python_version(tuple(sys.version_info[:3]))], _ANY),
     CheckPart(("keys",), lambda asked: [health.own_keys(asked.context.home)], _ANY),
     CheckPart(("trust",), lambda asked: [health.trusted_keys(asked.context.home)], _ANY),
@@ -150,7 +145,7 @@ def _audit(asked: CheckRun) -> Check:
     """``rye audit``'s findings about installed items."""
     context = asked.context
     try:
-        return _audited(auditing.audit(context, require_project(context.cwd), overrides=lambda: asked.overrides))
+        return _audited(auditing.audit(context, require_project(context.cwd), customizations=asked.customizations))
     except RyeError as error:
         return Check("audit", "error", error.message, hint=error.hint)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.client import RegistryClient
 from rye.registry.first_contact import AcceptRoot, PinProposal
 from rye.registry.protocol import wire
+from rye.registry.protocol.doors import door_address, held_path
 from rye.registry.protocol.name_map import EMPTY_MAP
 from rye.registry.protocol.name_map import nodes as map_nodes
 from rye.registry.protocol.tiles import Tile
@@ -449,3 +451,17 @@ def test_nothing_of_this_imports_an_http_library() -> None:
 
 def _now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
+
+
+def test_a_door_is_asked_once_in_a_run_what_it_holds_back_of_an_item(reader: ReaderState) -> None:
+    address = door_address("https://company.example", reader.registry.origin)
+    index = hashlib.sha256(reader.registry.index_files()[str(TOOL)]).hexdigest()
+    reader.registry.files[held_path(index)] = b'{"held":[{"version":"1.0.0","why":"it is blocked"}]}'
+    with reader.client(reader.registry.fingerprint, address=address):
+        pass
+    with reader.client(address=address) as client:
+        reader.waves()
+        for wanted in ([TOOL], [TOOL, SKILL], [SKILL, TOOL]):
+            [record] = client.histories(wanted)[TOOL].records
+            assert record.held == "by policy of company.example: it is blocked"
+        assert [kind for wave in reader.waves() for kind in wave if kind == "held"] == ["held"] * 2

@@ -17,8 +17,9 @@ from rye.deployment import own_items
 from rye.project import lock_file, spaces
 from rye.signing.trust_store import TrustStore
 from rye.verified import on_disk
-from rye.workspace.customizing import overriding
+from rye.workspace.customizing import lapsed, overriding
 from rye.workspace.installing import removing
+from rye.workspace.items import organization_rules
 from tests.scenes.item_texts import FORMULA
 from tests.scenes.person import Person
 
@@ -47,8 +48,10 @@ READ_ONCE: tuple[tuple[Any, str], ...] = (
     (spaces, "_entries"),
     (Memory, "_read"),
     (TrustStore, "entries"),
+    (spaces, "read_other_policies"),
+    (organization_rules, "read_other_policies"),
 )
-"""What reads rye.lock, lists a space, reads what the user agreed to in the project, and whom the user trusts."""
+"""What reads rye.lock, lists a space, reads what the user agreed to in the project, whom the user trusts, and the policies."""
 COMMANDS = {
     "audit": ["audit", "--offline"],
     "ci": ["ci"],
@@ -189,6 +192,19 @@ def test_a_clone_is_looked_through_once_for_the_key_of_all_its_items(
     looked = counted(monkeypatch, own_items, "not_agreed_keys")
     said = colleague.run("deploy", "--target", "claude", "-y")
     assert "`rye trust project` shows its signer's key" in said.stdout + said.stderr
+    assert len(looked) == 1
+
+
+@pytest.mark.parametrize("command", ["check", "doctor", "ci"])
+def test_what_each_overlay_does_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    made = Person(tmp_path, "shop")
+    made.write(".ai/formulas/build.formula.toml", FORMULA.format(name="build"))
+    made.write(".ai/formula-overlays/build.toml", OVERLAY)
+    made.ok("keys", "generate")
+    made.ok("sign")
+    made.accepts()
+    looked = counted(monkeypatch, lapsed, "overlay_checks")
+    made.ok(command)
     assert len(looked) == 1
 
 

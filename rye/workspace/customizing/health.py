@@ -9,7 +9,7 @@ stale and its formula is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,7 +30,7 @@ from rye.storage.atomic import replace_file
 from rye.storage.home import Home
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
-from rye.workspace.customizing.lapsed import lapsed_customizations
+from rye.workspace.customizing.lapsed import CustomizationChecks, lapsed_customizations
 from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
 from rye.workspace.customizing.overriding import OverrideChecked
 from rye.workspace.customizing.roles import known_roles
@@ -53,9 +53,9 @@ class Fixed(Struct, frozen=True):
         return {"path": self.shown, "removed": list(self.removed), "deleted": self.deleted, "backup": self.backup}
 
 
-def overlays(context: Context, where: Places) -> Check:
-    """Check the overlays of formulas, in any layout."""
-    return checks.overlay_health([one.health for one in overlay_checks(context, where)])
+def overlays(found: Iterable[OverlayChecked]) -> Check:
+    """Check the overlays of formulas, in any layout. ``found``: what each file does."""
+    return checks.overlay_health([one.health for one in found])
 
 
 def overrides(found: Iterable[OverrideChecked]) -> Check:
@@ -75,9 +75,9 @@ def formulas(context: Context) -> Check:
     return checks.unreachable_formulas(formula_problems(context))
 
 
-def applying(context: Context, overrides: Callable[[], Iterable[OverrideChecked]]) -> Check:
-    """Check that the project's customizations apply to what is installed. ``overrides``: finds what each overrides file does."""
-    lapsed = [one for one in lapsed_customizations(context, overrides) if one.in_project]
+def applying(context: Context, found: CustomizationChecks) -> Check:
+    """Check that the project's customizations apply to what is installed. ``found``: what each does."""
+    lapsed = [one for one in lapsed_customizations(context, found) if one.in_project]
     return checks.lapsed([one.message for one in lapsed], lapsed[0].hint if lapsed else None)
 
 

@@ -6,7 +6,9 @@ project fails the first four until it is renewed or removed; one in the user's o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from datetime import date
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -37,19 +39,38 @@ class Lapsed(Struct, frozen=True, kw_only=True):
     """Whether it is part of the repository."""
 
 
-def lapsed_customizations(
-    context: Context, overrides: Callable[[], Iterable[OverrideChecked]] | None = None
-) -> tuple[Lapsed, ...]:
+class CustomizationChecks:
+    """What each customization in these places does: found once for all that ask."""
+
+    def __init__(self, context: Context, places: Places, today: date | None = None) -> None:
+        """``today``: the date for the age of reviews; None skips that check."""
+        self.places = places
+        self._context, self._today = context, today
+
+    @cached_property
+    def overrides(self) -> tuple[OverrideChecked, ...]:
+        """Of overrides files."""
+        return tuple(check_overrides(self._context, self._today))
+
+    @cached_property
+    def overlays(self) -> tuple[OverlayChecked, ...]:
+        """Of formulas' overlays."""
+        return tuple(overlay_checks(self._context, self.places))
+
+
+def lapsed_customizations(context: Context, checks: CustomizationChecks | None = None) -> tuple[Lapsed, ...]:
     """The customizations in the project's and the user's space that no longer apply. Reads nothing if there are none.
 
-    ``overrides``: finds what each overrides file does, for a caller who asks for that more than once.
+    ``checks``: of a caller who asks for them more than once.
     """
-    places = rye_places(context.home, find_project(context.cwd))
+    if checks is None:
+        checks = CustomizationChecks(context, rye_places(context.home, find_project(context.cwd)))
+    places = checks.places
     folders = (*places.overrides, *places.overlays, *places.role_directives)
     if not any(folder.path.is_dir() for folder in folders):
         return ()
-    found = overrides() if overrides is not None else check_overrides(context, None)
-    return (*_overrides(found), *_overlays(context, places), *_role_directives(context, places))
+    lapsed = (overlay for overlay in checks.overlays if not overlay.health.applies)
+    return (*_overrides(checks.overrides), *map(_overlay, lapsed), *_role_directives(context, places))
 
 
 def require_applied(context: Context) -> None:
@@ -92,12 +113,6 @@ def _override(checked: OverrideChecked, finding: Diagnostic) -> Lapsed:
         hint=hint,
         in_project=checked.level == "project",
     )
-
-
-def _overlays(context: Context, places: Places) -> Iterator[Lapsed]:
-    for checked in overlay_checks(context, places):
-        if not checked.health.applies:
-            yield _overlay(checked)
 
 
 def _overlay(checked: OverlayChecked) -> Lapsed:

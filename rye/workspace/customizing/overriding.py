@@ -95,7 +95,7 @@ class Overridable(Struct, frozen=True):
         """The item's effective text with these files."""
         item, version, given = self.found.item, self.found.version(), tuple(files)
         attached = tree_for(self.context, self.found, given)
-        return apply_overrides(self.home, item, version, given, self.manifest, today, attached)
+        return apply_overrides(self.spaces, item, version, given, self.manifest, today, attached)
 
     def difference(self, result: Effective) -> EffectiveDiff:
         """The difference between the published text and the result of :meth:`judge`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,8 +44,7 @@ from rye.registry.store.seen_advisories import Seen, read_advisories
 from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
-from rye.workspace.customizing.lapsed import Lapsed, lapsed_customizations
-from rye.workspace.customizing.overriding import OverrideChecked
+from rye.workspace.customizing.lapsed import CustomizationChecks, Lapsed, lapsed_customizations
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.absences import absent_from_installed
 from rye.workspace.registries.pinned_registries import cosigners
@@ -94,10 +93,10 @@ def audit(
     project: Project,
     without: frozenset[str] = frozenset(),
     *,
-    overrides: Callable[[], Iterable[OverrideChecked]] | None = None,
+    customizations: CustomizationChecks | None = None,
 ) -> Audit:
-    """Check a project. ``without``: groups whose items are skipped; the lock is still checked as a whole. ``overrides``: as for
-    :func:`rye.workspace.customizing.lapsed.lapsed_customizations`.
+    """Check a project. ``without``: groups whose items are skipped; the lock is still checked as a whole. ``customizations``: of
+    a caller who asks for them more than once.
 
     A registry that does not answer is a finding, which nothing in rye.toml can ignore. If one must not be asked, or answers
     wrongly, its error is raised with the other findings: as warnings, and as ``findings`` in its details. Raises UsageError
@@ -131,7 +130,7 @@ def audit(
     findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
     findings.extend(audit_runs(items, signed, environment.policy))
     findings.extend(audit_forced(manifest, state.lock, signed))
-    findings.extend(_lapsed(lapsed_customizations(context, overrides)))
+    findings.extend(_lapsed(lapsed_customizations(context, customizations)))
     findings.extend(_absent(context, project))
     changes = not_agreed(context.home, project, manifest, items, trusts_lock=trusts_lock(context))
     findings.extend(_changes([one for _, one in changes], items))

@@ -58,16 +58,17 @@ def require_agreed(
     customized: bool = True,
     manifest: Manifest | None = None,
     agreed: Agreement | None = None,
+    others: OtherPolicies | None = None,
 ) -> None:
     """Require that this user has agreed, or agrees now, to everything that an item comes with and to every customization of it,
     and that the policies allow it. An item that needs no consent passes.
 
-    ``agree``: None: ask no one. ``customized``: whether the project's
-    customizations of the item are used. ``manifest``, ``agreed``: the project's, and what this user agreed to in it, if already
-    read. Raises RyeError ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock
+    ``agree``: None: ask no one. ``customized``: whether the project's customizations of the item are used. ``manifest``,
+    ``agreed``, ``others``: the project's, what this user agreed to in it, and the other policies, if already read.
+    Raises RyeError ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock
     does not approve.
     """
-    others = require_organizations_allow(context, found)
+    others = require_organizations_allow(context, found, others)
     installed = found.installed
     project = installed.project if installed is not None else found.project
     if project is None or (installed is None and not customized):

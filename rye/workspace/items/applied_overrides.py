@@ -11,12 +11,11 @@ from rye.customization.provenance import file_lines
 from rye.items.reading import ReadOptions
 from rye.project.item_file import ItemFile
 from rye.project.manifest import Manifest
-from rye.project.user_config import read_other_policies
-from rye.storage.home import Home
+from rye.project.spaces import Spaces
 
 
 def apply_overrides(
-    home: Home,
+    spaces: Spaces,
     item: ItemFile,
     version: str | None,
     files: tuple[OverrideSource, ...],
@@ -24,7 +23,8 @@ def apply_overrides(
     today: date | None = None,
     attached: Tree | None = None,
 ) -> Effective:
-    """The published item's unsigned text and its ``attached`` files with these overrides files. ``version``: the item's."""
+    """The published item's unsigned text and its ``attached`` files with these overrides files. ``spaces``: of the
+    moment, with its policies; ``version``: the item's."""
     options = ReadOptions(tools=manifest.tools if manifest is not None else frozenset())
     text = item.text or ""
     base = unsigned(text, item.location, item.path.name)
@@ -36,7 +36,7 @@ def apply_overrides(
         version=version,
         file_name=item.shown,
         today=today,
-        widening_allowed=read_other_policies(home).allow_override_widening(manifest or Manifest()),
+        widening_allowed=spaces.other_policies.allow_override_widening(manifest or Manifest()),
         origins=file_lines(item.shown, text, base),
         attached=attached,
     )

@@ -422,7 +422,7 @@ def overridden(
 
     version = replace(found, entry=entry).version()
     attached = tree_for(context, found, files)
-    return apply_overrides(home, found.item, version, files, manifest, today, attached)
+    return apply_overrides(spaces, found.item, version, files, manifest, today, attached)
 
 
 def tree_for(context: Context, found: EffectiveItem, files: Iterable[OverrideSource]) -> Tree | None:

@@ -28,12 +28,15 @@ else:  # only for who joined an organization
     item_tree = lazy_module("rye.workspace.items.item_tree")
 
 
-def require_organizations_allow(context: Context, found: EffectiveItem) -> OtherPolicies:
+def require_organizations_allow(
+    context: Context, found: EffectiveItem, others: OtherPolicies | None = None
+) -> OtherPolicies:
     """Require that each joined organization's policy is in force and allows the item; return the policies besides the project's.
 
+    ``others``: these, if already read.
     Raises RyeError ``policy-violation``, ``policy-expired`` and others of :mod:`rye.project.organizations`.
     """
-    others = read_other_policies(context.home, context.now())
+    others = others or read_other_policies(context.home, context.now())
     why = organizations_refusal(context, others, found)
     if why is not None:
         name = found.installed.row.identity if found.installed is not None else found.item.shown

@@ -29,7 +29,6 @@ from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
-from rye.project.user_config import read_other_policies
 from rye.registry.store.cache import Cache
 from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
@@ -189,7 +188,7 @@ def effective_change(
         name=location.name,
         version=item.row.version if item.row is not None else None,
         file_name=shown,
-        widening_allowed=read_other_policies(home).allow_override_widening(manifest),
+        widening_allowed=item.spaces.other_policies.allow_override_widening(manifest),
         origins=file_lines(shown, text, base),
         attached=files.attached,
     )
