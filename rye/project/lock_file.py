@@ -39,7 +39,8 @@ def read_lock_at(path: Path) -> Lock:
 
 
 class Locks:
-    """The locks of projects, each read once: for a caller that looks at many items of one moment."""
+    """The locks of projects, each read once: for a caller that looks at many items of one moment, all of which are then judged by
+    the same rows. It saves a read and a hash of the file for each item; parsing is saved by :func:`_parsed`."""
 
     def __init__(self) -> None:
         self._rows: dict[Path, dict[Identity, LockedItem]] = {}
@@ -61,7 +62,8 @@ def editable_rows(project: Project) -> tuple[LockedItem, ...]:
 
 @lru_cache(maxsize=2)
 def _parsed(data: bytes | None) -> Lock:
-    """The lock in these bytes. Kept, because several parts of one command read the same lock: an audit does six times."""
+    """The lock in these bytes. Kept, because several parts of one command read the same lock, and each must see a file that was
+    written meanwhile: an audit reads it four times, a check five times, an install and a deploy twice."""
     try:
         return parse_lock(data.decode("utf-8").replace("\r\n", "\n")) if data is not None else Lock()
     except UnicodeDecodeError:
