@@ -24,8 +24,8 @@ from typing import Any
 
 import msgspec
 
-from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
-from registry_server.api.writer import Ask, Errand, Sent, WriterAnswer
+from registry_server.api.frames import LENGTH_BYTES, Sent, SentSettings, frame
+from registry_server.api.writer import Ask, Errand, WriterAnswer
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.sequencer import Outcome, Sender, Sequencer
 from rye.errors import RyeError

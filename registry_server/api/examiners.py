@@ -21,7 +21,7 @@ import msgspec
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination, by_hash
-from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
+from registry_server.api.frames import LENGTH_BYTES, Sent, SentSettings, frame
 from registry_server.api.worker import LATER, QUIET_SECONDS, Analyst, Done, Released, Start, Work
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.settings import Settings
@@ -97,7 +97,7 @@ class Examiners:
             worker = self._choose()
             if worker is not None:
                 try:
-                    work = Work(account, list(texts), list(files), keeps)
+                    work = Work(account, list(map(Sent.of, candidates)), list(files), keeps)
                     return _with_findings(candidates, await self._ask(worker, work))
                 except Gone:
                     _log.warning("a process that examines requests ended; its request is examined here")

@@ -9,8 +9,12 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import Struct
 
+from registry_server.sequencer.acceptance import Candidate
 from registry_server.settings import Settings
 from registry_server.upstream_settings import Upstream
+from rye.registry.protocol import statements
+from rye.registry.protocol.notes import SignedNote
+from rye.registry.protocol.statements import Release
 
 LENGTH_BYTES = 4
 
@@ -33,6 +37,27 @@ class SentSettings(Struct, frozen=True):
         """Return the settings."""
         values: dict[str, Any] = dict(self.values)
         return Settings(data=Path(self.data), upstream=self.upstream, **values)
+
+
+class Sent(Struct, frozen=True):
+    """A statement that the server has read: :class:`~registry_server.sequencer.acceptance.Candidate`."""
+
+    note: SignedNote
+    release: Release | None
+    """The statement, so that a release is parsed once; None: another one."""
+    signer: bytes | None
+    keywords: str
+
+    @staticmethod
+    def of(candidate: Candidate) -> Sent:
+        """Return it in the form that fits into a frame."""
+        statement = candidate.statement
+        release = statement if isinstance(statement, Release) else None
+        return Sent(candidate.note, release, candidate.signer, candidate.keywords)
+
+    def candidate(self) -> Candidate:
+        """Return the statement."""
+        return Candidate(self.note, self.release or statements.parse(self.note.text), self.signer, self.keywords)
 
 
 def frame(value: Struct) -> bytes:

@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination, by_hash
-from registry_server.api.frames import SentSettings, frame, read_frame
+from registry_server.api.frames import Sent, SentSettings, frame, read_frame
 from registry_server.api.interpreter import tune_interpreter
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.item import analyse_release
@@ -57,12 +57,12 @@ class Released(Struct, frozen=True):
 
 
 class Work(Struct, frozen=True):
-    """The statements of one request, which the server has already parsed, or releases to analyse."""
+    """The statements of one request, which the server has read, or releases to analyse."""
 
     account: Account
-    notes: list[str] = []
+    statements: list[Sent] = []
     files: list[bytes] = []
-    """Files that came with the notes: they may not be in the store yet."""
+    """Files that came with the statements: they may not be in the store yet."""
     keeps: bool = False
     """Whether the files are kept as uploads once they are examined."""
     released: list[Released] = []
@@ -76,7 +76,7 @@ class FileContent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Done(Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer: findings in the order of the notes, or the error that refuses the request."""
+    """The answer: findings in the order of the statements, or the error that refuses the request."""
 
     findings: list[FileContent] = []
     code: str = ""
@@ -155,7 +155,10 @@ def examined(examination: Examination, work: Work) -> Done:
     """Examine one request."""
     try:
         candidates = examination.look_into(
-            work.account, examination.read(work.notes), sent=by_hash(work.files), keeps=work.keeps
+            work.account,
+            [sent.candidate() for sent in work.statements],
+            sent=by_hash(work.files),
+            keeps=work.keeps,
         )
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)

@@ -19,16 +19,14 @@ from msgspec import Struct
 
 from registry_server.accounts import registry_keys
 from registry_server.api import logs
-from registry_server.api.frames import SentSettings, frame, read_frame
+from registry_server.api.frames import Sent, SentSettings, frame, read_frame
 from registry_server.api.interpreter import tune_interpreter
-from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import Believed, steady_seconds
 from registry_server.sequencer.sequencer import Outcome, Receipt, Sender, Sequencer
 from registry_server.storage import database
 from registry_server.storage.store_factory import public_objects, upload_objects
 from registry_server.storage.store_watch import StoreWatch
 from rye.errors import RyeError
-from rye.registry.protocol import notes, statements
 
 _log = logging.getLogger("rye.registry")
 _MOST_REQUESTS = 10_000
@@ -36,24 +34,6 @@ _MOST_REQUESTS = 10_000
 
 
 Errand = Literal["work", "heartbeat"]
-
-
-class Sent(Struct, frozen=True):
-    """One examined statement: :class:`~registry_server.sequencer.acceptance.Candidate`."""
-
-    note: str
-    signer: bytes | None
-    keywords: str
-
-    @staticmethod
-    def of(candidate: Candidate) -> Sent:
-        """Return it in the form that fits into a frame."""
-        return Sent(candidate.note.encode(), candidate.signer, candidate.keywords)
-
-    def candidate(self) -> Candidate:
-        """Return the statement, parsed again."""
-        note = notes.parse(self.note)
-        return Candidate(note, statements.parse(note.text), self.signer, self.keywords)
 
 
 class Ask(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from registry_server.accounts import registry_keys
@@ -19,7 +21,7 @@ from registry_server.accounts.tokens import Account
 from registry_server.api import examiners, worker
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
-from registry_server.api.frames import frame, read_frame
+from registry_server.api.frames import Sent, frame, read_frame
 from registry_server.api.worker import Analyst, Desk, Done, Released, Start, Work
 from registry_server.migrations import opening
 from registry_server.pages.analysis_store import AnalysisStore
@@ -28,6 +30,8 @@ from registry_server.settings import Settings
 from registry_server.storage.objects import Folder
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.protocol.statements import AttachedFile, FileEntry, Hook, Relation
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
 
@@ -61,6 +65,22 @@ def release(settings: Settings) -> str:
     made = acme.release("a/b", data)
     Folder(settings.uploads).put(made.file.sha256, data)
     return acme.note(made)
+
+
+def test_a_statement_reaches_another_process_as_it_was_read(examination: Examination) -> None:
+    acme = Publisher("acme")
+    several: dict[str, Any] = {
+        "file": FileEntry("SKILL.md", 3, "0" * 64),
+        "identity": Identity("skill", "acme/a/b"),
+        "attached": (AttachedFile("b.txt", 2, "1" * 64), AttachedFile("a.txt", 1, "2" * 64)),
+        "requires": (Relation("acme/b", Identity("directive", "acme/b"), "^1.0"), Relation("net", None)),
+        "hooks": (Hook("directive", "acme/b"),),
+    }
+    notes = [acme.claim(), acme.note(acme.release("a/b", b"x")), acme.note(acme.release("a/b", b"x", **several))]
+    for candidate in examination.read(notes):
+        sent = msgspec.json.decode(msgspec.json.encode(Sent.of(candidate)), type=Sent)
+        assert sent.candidate() == candidate
+        assert sent.candidate().leaf == candidate.leaf
 
 
 @asynccontextmanager
@@ -148,7 +168,7 @@ def test_a_request_does_not_wait_for_the_analysis_of_an_earlier_one(
     desk = Desk(examination, Analyst(examination._engine, examination._public, analyses))
     assert desk.answer(Work(ANYONE, released=[Released("directive", "acme/a/b", "1.0.0")])) == Done()
     assert begun.wait(20)
-    assert desk.answer(Work(ANYONE, [release])).findings
+    assert desk.answer(Work(ANYONE, [Sent.of(candidate) for candidate in examination.read([release])])).findings
     assert desk._is_busy()
     end.set()
     desk.close()

@@ -13,6 +13,7 @@ import pytest
 
 from registry_server.accounts import registry_keys
 from registry_server.api import writer
+from registry_server.api.frames import Sent
 from registry_server.migrations import opening
 from registry_server.sequencer.cosigned_head import read_cosigned, size_of
 from registry_server.sequencer.ledger import Ledger
@@ -416,7 +417,7 @@ def test_the_process_that_appends_under_load_shows_the_cosigned_head_as_well(sce
     keys = registry_keys.in_folder(scene.settings.keys, "log")
     uploads = Folder(scene.settings.uploads)
     desk = writer.Clerk(Sequencer(scene.engine, scene.public, uploads, keys, scene.settings), diary)
-    sent = [[writer.Sent.of(Publisher("acme").claim_candidate())]]
+    sent = [[Sent.of(Publisher("acme").claim_candidate())]]
     clock, cosigned = scene.log.clock.believed(), (scene.log.cosigned or b"").decode()
     answer = desk.answer(writer.Ask(what="work", clock=clock, requests=sent, cosigned=cosigned))
     assert answer.failure is None
