@@ -26,6 +26,8 @@ MOST_OFTEN = 200
 """The most that counts, in tenths: a word that is repeated without end tells no more than twenty occurrences."""
 LENGTH_COUNTS, USUAL_WORDS = 0.7, 400
 """BM25's *b*, and the usual length."""
+_TENTHS = {str(number): number for number in range(1, MOST_OFTEN + 1)}
+"""The usual spelling of what counts."""
 _KNOWN = 16_384
 """Words whose stem and weight are remembered."""
 BODY_LETTERS = MOST_STEMS * (STEM_LETTERS + len(f":{MOST_OFTEN} "))
@@ -34,16 +36,19 @@ BODY_LETTERS = MOST_STEMS * (STEM_LETTERS + len(f":{MOST_OFTEN} "))
 
 def body_words(text: str) -> str:
     """Return the stems of a text that tell most, each with how often it occurs, sorted."""
-    telling, counts = 0, dict[tuple[str, float], int]()
+    telling, counts, weights = 0, dict[str, int](), dict[str, float]()
     for word, count in Counter(every_word_of(text[:TEXT_LETTERS])[:TEXT_WORDS]).items():
         stemmed = _stem_and_weight(word)
         if stemmed is not None:
             telling += count
-            counts[stemmed] = counts.get(stemmed, 0) + count
+            stem_, weights[stem_] = stemmed
+            counts[stem_] = counts.get(stem_, 0) + count
     length = 1 - LENGTH_COUNTS + LENGTH_COUNTS * telling / USUAL_WORDS
-    told = [(-count * weight, word, count) for (word, weight), count in counts.items() if len(word) <= STEM_LETTERS]
-    chosen = sorted([(word, count) for _, word, count in sorted(told)[:MOST_STEMS]])
-    return " ".join([f"{word}:{min(max(round(10 * count / length), 1), MOST_OFTEN)}" for word, count in chosen])
+    told = [word for word in counts if len(word) <= STEM_LETTERS]
+    if len(told) > MOST_STEMS:
+        told = [word for _, word in sorted([(-counts[word] * weights[word], word) for word in told])[:MOST_STEMS]]
+    tenths = {count: min(max(round(10 * count / length), 1), MOST_OFTEN) for count in set(counts.values())}
+    return " ".join([f"{word}:{tenths[counts[word]]}" for word in sorted(told)])
 
 
 @lru_cache(_KNOWN)
@@ -59,5 +64,8 @@ def often(told: str) -> Iterator[tuple[str, int]]:
     """Yield each stem of :func:`body_words` with how often it occurs, in tenths. What has another form is left out."""
     for each in told.split():
         word, _, tenths = each.partition(":")
-        if word and tenths.isascii() and tenths.isdigit():
-            yield word, min(int(tenths), MOST_OFTEN)
+        number = _TENTHS.get(tenths)
+        if number is None and tenths.isascii() and tenths.isdigit():
+            number = min(int(tenths), MOST_OFTEN)
+        if word and number is not None:
+            yield word, number

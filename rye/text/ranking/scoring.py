@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -63,6 +63,8 @@ _LEVELS = 60
 _FIRST = 64
 """Strengths are kept as the characters after this one, level 1 to 60."""
 _LETTERS = "".join(chr(_FIRST + max(level, 1)) for level in range(_LEVELS + 1))
+_TOTALS = 4_096
+"""Weighted occurrences whose letter is remembered: most items have the same few."""
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
@@ -121,9 +123,14 @@ class Question(Struct, frozen=True):
 
 def terms_of(item: Searched) -> str:
     """Return the stems of an item and their strengths as text: `` deploy:z docker:P ``, sorted."""
-    letters = _LETTERS
-    each = [f"{word}:{letters[round(strength * _LEVELS)]}" for word, strength in sorted(strengths_of(item).items())]
-    return f" {' '.join(each)} "
+    totals = _totals_of(item)
+    return f" {' '.join([f'{word}:{_letter(totals[word])}' for word in sorted(totals)])} "
+
+
+@lru_cache(_TOTALS)
+def _letter(total: float) -> str:
+    """Return the strength of a stem as a letter: saturated, between 0 and 1, in levels."""
+    return _LETTERS[round(total / (SATURATION + total) * _LEVELS)]
 
 
 def stems_in(terms: str) -> list[str]:
@@ -131,8 +138,8 @@ def stems_in(terms: str) -> list[str]:
     return [each[:-2] for each in terms.split()]
 
 
-def strengths_of(item: Searched) -> dict[str, float]:
-    """Return each stem's strength in an item: between 0 and 1."""
+def _totals_of(item: Searched) -> dict[str, float]:
+    """Return each stem's weighted occurrences in an item."""
     path, _, name = item.id.rpartition("/")
     totals: dict[str, float] = {}
     _add(totals, NAME, every_word_of(name), _spelt_together(name))
@@ -143,7 +150,7 @@ def strengths_of(item: Searched) -> dict[str, float]:
     for word, tenths in often(body):
         if word in totals or len(totals) < DOCUMENT_WORDS:
             totals[word] = totals.get(word, 0.0) + BODY * tenths / 10
-    return {word: total / (SATURATION + total) for word, total in totals.items()}
+    return totals
 
 
 def name_stems(item_id: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ from rye.text.ranking import scoring
 from rye.text.ranking.answering import Findable, findable
 from rye.text.ranking.mistakes import mistakes_between
 from rye.text.ranking.scoring import Clause, Question, Searched, question_of, ranked, scores
-from rye.text.ranking.words import joined
+from rye.text.ranking.words import WORD_LETTERS, every_word_of, joined
 
 WORDS = ("merge", "merging", "merger", "mer", "pull", "request", "pr", "file", "system", "filesystem", "files", "deploy", "de",
          "k8s", "kubernetes", "ünïcode", "c", "authenti", "authentication", "a", "the", "日本", "directive")  # fmt: skip
@@ -107,3 +109,10 @@ def by_hand(word: str, other: str) -> int:
 @given(st.text("abc", max_size=8), st.text("abcd", max_size=8), st.integers(0, 3))
 def test_mistakes_are_counted_as_defined_up_to_the_bound(word: str, other: str, most: int) -> None:
     assert mistakes_between(word, other, most) == min(by_hand(word, other), most + 1)
+
+
+@given(st.text(st.characters(max_codepoint=127, exclude_characters="#+."), max_size=300))
+def test_the_words_of_a_text_in_ascii_are_its_letters_and_digits_like_those_of_any_other(text: str) -> None:
+    every = re.findall(r"[^\W_]+", text.lower())
+    assert every_word_of(text) == [word[:WORD_LETTERS] for word in every]
+    assert every_word_of(f"{text} \N{LATIN SMALL LETTER SHARP S}") == [*every_word_of(text), "ss"]
