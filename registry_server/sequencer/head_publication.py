@@ -32,6 +32,11 @@ _ATTEMPTS = 8
 
 
 @lru_cache(maxsize=64)
+def _read_checkpoint(text: str) -> Checkpoint:
+    return Checkpoint.parse(notes.parse(text).text)
+
+
+@lru_cache(maxsize=64)
 def shown_checkpoint(path: str, data: bytes | None) -> Checkpoint | None:
     """Return the checkpoint in ``/head`` or ``/checkpoint``, without checking its signatures; None if it is missing
     or damaged.
@@ -40,7 +45,7 @@ def shown_checkpoint(path: str, data: bytes | None) -> Checkpoint | None:
         return None
     try:
         text = data.decode() if path == "checkpoint" else wire.decode_head(data).checkpoint
-        return Checkpoint.parse(notes.parse(text).text)
+        return _read_checkpoint(text)  # both files show the same one
     except (RyeError, UnicodeDecodeError):
         return None
 

@@ -249,7 +249,7 @@ class Folder:
     def modified(self, path: str) -> float | None:
         """The file's modification time; None if it cannot be read."""
         try:
-            return (self.root / path).stat().st_mtime
+            return os.stat(f"{self._place}/{path}").st_mtime
         except OSError:
             return None
 

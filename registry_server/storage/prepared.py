@@ -142,9 +142,5 @@ class _Text:
     def arguments(self, values: Values) -> Any:
         if self._order is None:
             return {**self._constants, **values} if self._constants else values
-        constants = self._constants
-        return [_for_sqlite(values[name] if name in values else constants[name]) for name in self._order]
-
-
-def _for_sqlite(value: object) -> object:
-    return json.dumps(value) if isinstance(value, list) else value
+        every = {**self._constants, **values} if self._constants else values
+        return [json.dumps(value) if type(value) is list else value for value in map(every.__getitem__, self._order)]
