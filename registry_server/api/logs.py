@@ -72,7 +72,9 @@ def set_up(form: str, stream: TextIO | None = None) -> None:
     """Log Rye's messages from ``info`` up, and warnings of other libraries. ``form``: ``json``, ``text`` or
     ``auto``."""
     stream = stream or sys.stderr
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line shows these
+    # No line shows these, nor where the program was; finding that takes longer than writing the line.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None
     is_json = form == "json" or (form == "auto" and not stream.isatty())
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines() if is_json else TextLines())

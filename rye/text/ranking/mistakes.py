@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from rye.text.ranking.words import joined, words_of
 
+_REMEMBERED = 1_024
+"""Ids whose words are remembered: those of a batch are needed twice."""
 CORRECTED_LETTERS = 4
 """Shorter words are not corrected."""
 KNOWN_LETTERS = 32
@@ -23,9 +26,10 @@ def id_words(identifier: str) -> list[str]:
     return list(dict.fromkeys([*words_of(identifier), *(joined(segment) for segment in identifier.split("/"))]))
 
 
-def corrections_for(identifier: str) -> list[str]:
+@lru_cache(_REMEMBERED)
+def corrections_for(identifier: str) -> tuple[str, ...]:
     """Return the words of an id that can serve as corrections."""
-    return [word for word in id_words(identifier) if CORRECTED_LETTERS <= len(word) <= KNOWN_LETTERS]
+    return tuple(word for word in id_words(identifier) if CORRECTED_LETTERS <= len(word) <= KNOWN_LETTERS)
 
 
 def grams_of(word: str) -> list[str]:
