@@ -62,9 +62,9 @@ class Durable:
         ``named``: files that already have the right bytes and become durable with the others. ``ahead``: files that a
         later ``replace`` will write; their bytes become durable now, so that ``replace`` need not wait for the disk.
         """
-        places = [(os.path.join(self._root, path), content) for path, content in files]
-        present = [os.path.join(self._root, path) for path in named]
-        later = [(os.path.join(self._root, path), content) for path, content in ahead]
+        places = [(f"{self._root}/{path}", content) for path, content in files]
+        present = [f"{self._root}/{path}" for path in named]
+        later = [(f"{self._root}/{path}", content) for path, content in ahead]
         folders = {os.path.dirname(place) for place, _ in places}
         with self._lock:
             changed, self._changed = self._changed, set()
@@ -116,7 +116,7 @@ class Durable:
 
         After a power cut it can be the previous version, whole. Raises OSError.
         """
-        place = os.path.join(self._root, path)
+        place = f"{self._root}/{path}"
         prepared, temporary = self._ready.pop(place, (b"", ""))
         try:
             if temporary and prepared == content:
@@ -134,7 +134,7 @@ class Durable:
 
     def put_soon(self, path: str, content: bytes) -> None:
         """Write one file that need not be durable before :meth:`settle`. Raises OSError."""
-        place = os.path.join(self._root, path)
+        place = f"{self._root}/{path}"
         _make([os.path.dirname(place)], self._folder_mode)
         temporary = _beside(place)
         try:
@@ -146,7 +146,7 @@ class Durable:
 
     def settle(self, paths: Iterable[str]) -> None:
         """Make these files and their names durable; a missing one is skipped. Raises OSError."""
-        places = [os.path.join(self._root, path) for path in paths]
+        places = [f"{self._root}/{path}" for path in paths]
         if len(places) > 1 and self._may_syncfs():
             self._sync_all()
         elif places:
@@ -158,7 +158,7 @@ class Durable:
 
         Returns False if that is impossible: the file is missing, the name is taken, or the file systems differ.
         """
-        place = os.path.join(self._root, path)
+        place = f"{self._root}/{path}"
         folder = os.path.dirname(place)
         folders = _make([folder], self._folder_mode)
         try:
@@ -173,7 +173,7 @@ class Durable:
     def remove(self, paths: Iterable[str]) -> None:
         """Remove files. Not made durable: a file that returns after a power cut is removed again, or does no harm."""
         for path in paths:
-            _remove(os.path.join(self._root, path))
+            _remove(f"{self._root}/{path}")
 
     def _may_syncfs(self) -> bool:
         return self._syncfs is not None and time.monotonic() >= self._avoid_until

@@ -217,7 +217,7 @@ class Folder:
         if not isinstance(other, Folder):
             return list(moves)
         with _explaining_disk("a blob"):
-            return [move for move in moves if not self._durable.link(f"{other.root}/{move[0]}", move[1])]
+            return [move for move in moves if not self._durable.link(f"{other._place}/{move[0]}", move[1])]
 
     def _is_same(self, path: str, content: bytes) -> bool:
         if self.get(path) != content:
