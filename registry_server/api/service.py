@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from sqlalchemy.pool import QueuePool
+
 from registry_server.accounts import (
     audit_events,
     audit_push,
@@ -472,9 +474,9 @@ class Service:
             ready = await self.readiness.ask()
         except RyeError:
             ready = None
-        connections = database.connections(self.engine)
-        if connections is not None:
-            self.metrics.connections(*connections)
+        pool = self.engine.pool
+        if isinstance(pool, QueuePool):
+            self.metrics.connections(pool.checkedout(), pool.checkedin())
         if ready is not None:
             self.metrics.witnesses(await asyncio.to_thread(self.witness_lags, ready.size))
         return self.metrics.text(

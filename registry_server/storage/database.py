@@ -67,8 +67,7 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
         elif address.get_backend_name() == "postgresql":
             if address.drivername == "postgresql":
                 address = address.set(drivername="postgresql+psycopg")
-            idle = _IdleConnections(_check_silent)
-            options = {"rye_wait_seconds": wait_seconds, "rye_idle_seconds": idle_seconds, "rye_idle": idle}
+            options = {"rye_wait_seconds": wait_seconds, "rye_idle_seconds": idle_seconds}
             arguments = {
                 "connect_timeout": _CONNECT_SECONDS,
                 "client_encoding": "utf8",
@@ -85,7 +84,6 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
             )
             event.listen(engine, "connect", _check_encoding)
             event.listen(engine, "checkout", _check_silent)
-            event.listen(engine, "engine_disposed", idle.close)
             event.listen(engine, "begin", _begin_postgresql)
         else:
             raise UsageError("bad-setting", f"{address.get_backend_name()} databases are not supported.", _HINT)
@@ -94,20 +92,14 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
     return engine
 
 
-def connections(engine: sa.Engine) -> tuple[int, int] | None:
-    """Return how many connections are used, and how many are open and idle; None: nobody counts them."""
-    pool, idle = engine.pool, len(_idle_of(engine))
-    return (pool.checkedout() - idle, pool.checkedin() + idle) if isinstance(pool, sa.QueuePool) else None
-
-
 _HINT = "Check `database` in registry.toml (empty: SQLite in the data folder), and that the folder is writable."
 
 
 def ask(engine: sa.Engine, question: Prepared, values: Values = {}) -> list[Row]:  # noqa: B006
     """Return the rows of a single query, outside any transaction."""
     with _explaining():
-        connection, rows = _opened(engine, _READ, lambda connection: question.rows(connection, values))
-        _idle_of(engine).put_back(connection, _READ)
+        connection, rows = _opened(engine, lambda connection: question.rows(connection, values))
+        connection.close()
     return rows
 
 
@@ -286,68 +278,6 @@ def _reason(error: Exception) -> str:
 # -- transactions --------------------------------------------------------------------------------------------------------
 
 _READ, _CHANGE, _WRITE = "read", "change", "write"
-_KEPT = 5
-"""Idle connections that one engine keeps, as many as its pool."""
-_OURS = {"rye_begins": True}
-"""The option of connections whose transactions begin here."""
-
-
-class _IdleConnections:
-    """Idle connections of one engine, which stay taken out of its pool: taking one out and giving it back costs several times
-    as much as a small transaction. The one used last is used next, and those of the log's writer by it alone, because they know
-    what is in the file and which statements were prepared. Thread-safe.
-    """
-
-    def __init__(self, check: Callable[[Any, Any, Any], None]) -> None:
-        """``check``: the pool's check of a connection that it gives out."""
-        self._check = check
-        self._writers: list[sa.Connection] = []
-        self._others: list[sa.Connection] = []
-
-    def __len__(self) -> int:
-        return len(self._writers) + len(self._others)
-
-    def _idle(self, kind: str) -> list[sa.Connection]:
-        return self._writers if kind == _WRITE else self._others
-
-    def take(self, kind: str) -> sa.Connection | None:
-        """Return one that passes the check; None if there is none."""
-        idle = self._idle(kind)
-        while idle:
-            try:
-                connection = idle.pop()
-            except IndexError:  # another thread was faster
-                return None
-            try:
-                self._check(connection.connection.driver_connection, connection, None)
-                return connection
-            except sa.exc.DisconnectionError:
-                _drop(connection)
-        return None
-
-    def put_back(self, connection: sa.Connection, kind: str) -> None:
-        """Keep one that is in no transaction and met no error, unless its last user changed its options."""
-        is_as_before = connection.get_execution_options() == {**connection.engine.get_execution_options(), **_OURS}
-        if is_as_before and len(self) < _KEPT:
-            self._idle(kind).append(connection)
-        else:
-            connection.close()
-
-    def close(self, _engine: object) -> None:
-        """Close all of them."""
-        for idle in (self._writers, self._others):
-            while idle:
-                _drop(idle.pop())
-
-
-def _drop(connection: sa.Connection) -> None:
-    connection.invalidate()
-    connection.close()
-
-
-def _idle_of(engine: sa.Engine) -> _IdleConnections:
-    idle: _IdleConnections = engine.get_execution_options()["rye_idle"]
-    return idle
 
 
 @contextmanager
@@ -359,24 +289,19 @@ def _transaction(
     def start(connection: sa.Connection) -> tuple[sa.RootTransaction, list[list[Row]]]:
         return connection.begin(), _start(connection, kind, questions)
 
-    connection, (transaction, answers) = _opened(engine, kind, start)
-    try:
-        with transaction:
-            yield connection, answers
-    except BaseException:
-        connection.close()
-        raise
-    _idle_of(engine).put_back(connection, kind)
+    connection, (transaction, answers) = _opened(engine, start)
+    with connection, transaction:
+        yield connection, answers
 
 
-def _opened(engine: sa.Engine, kind: str, start: Callable[[sa.Connection], _T]) -> tuple[sa.Connection, _T]:
+def _opened(engine: sa.Engine, start: Callable[[sa.Connection], _T]) -> tuple[sa.Connection, _T]:
     """Return a connection on which ``start`` has succeeded, and its result.
 
     ``start`` is tried again on a new connection if the pool's was broken, so it must not have changed anything by then.
     """
     attempts = 2
     while True:
-        connection = _idle_of(engine).take(kind) or engine.connect().execution_options(**_OURS)
+        connection = engine.connect().execution_options(rye_begins=True)
         try:
             return connection, start(connection)
         except BaseException as error:
@@ -483,6 +408,9 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
             f"file:{quote(str(place))}?mode=rw", uri=True, timeout=wait_seconds, check_same_thread=False
         )
 
+    engine = sa.create_engine(address, creator=open_file, pool_timeout=wait_seconds)
+    event.listen(engine, "begin", _begin_sqlite)
+
     def set_up(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # the driver must not begin or commit on its own
         _use_write_ahead_log(connection, wait_seconds)
@@ -502,12 +430,6 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
         if record.info.get("file") != _file_of(place):
             raise sa.exc.DisconnectionError("the database file was replaced")
 
-    idle = _IdleConnections(check)
-    engine = sa.create_engine(
-        address, creator=open_file, pool_timeout=wait_seconds, execution_options={"rye_idle": idle}
-    )
-    event.listen(engine, "begin", _begin_sqlite)
-    event.listen(engine, "engine_disposed", idle.close)
     event.listen(engine, "connect", set_up)
     event.listen(engine, "connect", remember)
     event.listen(engine, "checkout", check)
