@@ -73,6 +73,8 @@ class Model:
         self.clone, self.chance = clone, chance
         self.agreed: dict[tuple[str, str], set[bytes]] = {}
         """The bytes that were agreed to, by item and file."""
+        self.agreed_gone: set[str] = set()
+        """Items whose file was agreed to, and then its being gone."""
         self.tampered: set[str] = set()
         """Own items whose text was changed and not signed again."""
         self.count = 0
@@ -141,6 +143,8 @@ class Model:
             path = self.place(item, user=False)
             if path.exists():
                 self.agreed.setdefault((item, file), set()).add(path.read_bytes())
+            elif (item, file) in self.agreed:
+                self.agreed_gone.add(item)
 
     def step(self) -> str:
         steps = (
@@ -162,9 +166,9 @@ class Model:
     # -- what the model says -------------------------------------------------------------------------------------------
 
     def is_covered(self, item: str) -> bool:
-        """Whether every project file that changes the item has bytes that were agreed to for it."""
-        path = self.place(item, user=False)
-        return not path.exists() or path.read_bytes() in self.agreed.get((item, PLACES[item][0]), set())
+        """Whether every project file that changes the item, or did when it was agreed to, is as it was agreed to for it."""
+        path, known = self.place(item, user=False), self.agreed.get((item, PLACES[item][0]), set())
+        return path.read_bytes() in known if path.exists() else not known or item in self.agreed_gone
 
     def covered_marks(self, item: str) -> set[str]:
         """The marks in the covered files that an item's text is made of."""

@@ -72,7 +72,7 @@ ACCEPTED = {
         "rye/cli/customize/role.py",
         "rye/customization/role_files.py",
         "rye/workspace/customizing/roles.py",
-        "rye/workspace/trusting/customization_facts.py",
+        "rye/workspace/trusting/shown_changes.py",
     ),
     "`rye prime` joins one role and one formula into a prompt: the parts have these names.": (
         "rye/cli/customize/prime.py",

@@ -89,7 +89,7 @@ class TestTheTokenIsRevokedWhileTheCallArrives:
         self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         old = local.token(scopes=["admin"], seconds=60)
-        monkeypatch.setattr("registry_server.api.admin.calls.now_text", lambda: "9999-01-01T00:00:00Z")
+        monkeypatch.setattr(local.service, "now_text", lambda: "9999-01-01T00:00:00Z")
         body = {"name": "n", "scopes": ["admin"]}
         refused(local.post(f"{ADMIN}/tokens", old, json=body), 401, "unauthorized")
 

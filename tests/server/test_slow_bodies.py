@@ -142,9 +142,9 @@ class TestTokens:
         looked: list[str] = []
         check = local.service.token_lookup.check
 
-        def counted(token: str) -> Account | None:
+        def counted(token: str, now: str | None = None) -> Account | None:
             looked.append(token)
-            return check(token)
+            return check(token, now)
 
         monkeypatch.setattr(local.service.token_lookup, "check", counted)
         assert local.statements(local.token("acme"), acme.yank("not/there")).status_code >= 400
