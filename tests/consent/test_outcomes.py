@@ -9,7 +9,7 @@ from tests.consent.scene import World
 from tests.scenes.effort import rest_thorough
 
 _ROWS = {text.partition(" (")[0]: text for text in TABLE.read_text("utf-8").removesuffix("\n").split("\n\n")}
-_PLAIN = ("all", "everything", "right")
+_PLAIN = ("right",)
 """The sorts of which ``make test`` plays every row."""
 
 
@@ -26,7 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("consent"))
 
 
-@pytest.mark.parametrize("case", rest_thorough(4, cases(), alike), ids=lambda case: f"{case.name} ({case.item})")
+@pytest.mark.parametrize("case", rest_thorough(2, cases(), alike), ids=lambda case: f"{case.name} ({case.item})")
 def test_each_row_ends_as_the_table_says(world: World, case: Case) -> None:
     assert row(world, case) == _ROWS[case.name]
 

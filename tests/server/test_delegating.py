@@ -140,7 +140,7 @@ def test_the_process_appends_what_the_thread_would_have_appended(data: Path) -> 
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("step", rest_thorough(2, ("committed", *(each for each in STEPS if each != "committed"))))
+@pytest.mark.parametrize("step", rest_thorough(1, ("committed", *(each for each in STEPS if each != "committed"))))
 def test_when_the_process_is_killed_at_any_step_every_request_is_answered_and_appended_once(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

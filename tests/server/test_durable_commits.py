@@ -95,7 +95,7 @@ def registry_on(url: str, data: Path) -> LocalRegistry:
 @pytest.mark.parametrize(
     ("what", "asks"),
     rest_thorough(
-        4,
+        2,
         [
             *(("token", True), ("account", True), ("account sync", True)),
             *(("token", False), ("account", False), ("account sync", False)),  # the controls

@@ -134,7 +134,7 @@ def forged(clone: Clone) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", rest_thorough(1, JOBS))
 def test_each_job_passes_in_a_fresh_clone_and_fails_in_a_hostile_one(runner: CloneAttackRunner, name: str) -> None:
     job = Job(runner.clone("stranger"))
     if name != "gitlab":
@@ -166,7 +166,7 @@ def test_the_samples_run_what_the_page_is_about() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("posture", ["given", "pinned", "member"])
+@pytest.mark.parametrize("posture", rest_thorough(1, ["given", "pinned", "member"]))
 def test_what_they_run_passes_for_every_reader(runner: CloneAttackRunner, posture: Posture) -> None:
     clone = runner.clone(posture)
     for words in commands():
