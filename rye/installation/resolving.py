@@ -144,10 +144,7 @@ class _Provider:
     def demands(self, package: Package, version: Version) -> Demands[Package]:
         if isinstance(package, Part):
             return Demands(self._parts[package])
-        if (
-            package,
-            version,
-        ) not in self._records:  # of its row, the ranges are unknown, so what it needs stays as well
+        if (package, version) not in self._records:  # the ranges of a row are unknown, so what it needs stays as well
             rows = (name.split(":", 1) for name in self.held[package].dependencies)
             needed = [Identity(kind, identifier) for kind, identifier in rows]
             return Demands([_exactly(one, self._locked[one][0]) for one in needed if one in self._locked])

@@ -90,11 +90,9 @@ class Sources:
     ) -> None:
         try:
             if kind is None:
-                for address, client in self._clients.items():
-                    if (
-                        address not in self._mute
-                    ):  # what was accepted before it fell silent needs files that are not here
-                        client.commit()
+                answering = (client for address, client in self._clients.items() if address not in self._mute)
+                for client in answering:  # what another accepted before it fell silent needs files that are not here
+                    client.commit()
                 self.verdicts.flush()
         finally:
             for client in self._clients.values():
