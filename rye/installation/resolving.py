@@ -12,7 +12,7 @@ lock is the only candidate of its item, and nothing else of it can be chosen. No
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -78,6 +78,8 @@ class _Provider:
     ):
         """``held``: the rows that nobody answers for."""
         self.held = held or {}
+        self.passed_over: set[Identity] = set()
+        """The items that nothing is asked of, so that none of them is chosen."""
         self._is_source = is_source
         self._environment = environment
         self._parts = parts or {}
@@ -96,35 +98,6 @@ class _Provider:
         """The release, or the row of one of which nothing else is known here."""
         return self._records.get((identity, version)) or self.held[identity]
 
-    def without_silence(self, identity: Identity, version: Version, silent: Callable[[str], bool]) -> Identity | None:
-        """Return what could be chosen if everybody answered and keeps this release from being chosen now: an item, directly or
-        below. None if nothing does.
-        """
-        return self._missing(identity, version, silent, set())
-
-    def _missing(
-        self, identity: Identity, version: Version, silent: Callable[[str], bool], seen: set[tuple[Identity, Version]]
-    ) -> Identity | None:
-        if (identity, version) in seen or (identity, version) not in self._records:
-            return None
-        seen.add((identity, version))
-        for requirement in self.demands(identity, version).dependencies:
-            package, wanted = requirement.package, requirement.range
-            if not isinstance(package, Identity):
-                continue
-            if package in self.held or (self._histories.get(package) is None and silent(package.namespace)):
-                row = self.held.get(package)
-                if row is None or Version.parse(row.version) not in wanted:
-                    return package
-                continue
-            history = self._histories.get(package)
-            usable = [r for r in (history.records if history else ()) if not self._environment.exclusions(r)]
-            fitting = [found for record in usable if (found := Version.parse(record.version)) in wanted]
-            below = [self._missing(package, one, silent, seen) for one in fitting]
-            if below and None not in below:
-                return below[-1]
-        return None
-
     def candidates(self, package: Package) -> Sequence[Candidate] | Unavailable:
         if isinstance(package, Part):
             return [_PART_RELEASE]
@@ -142,6 +115,15 @@ class _Provider:
         ]
 
     def demands(self, package: Package, version: Version) -> Demands[Package]:
+        asked = self.asked_by(package, version)
+        return Demands(self.heeded(asked.dependencies), asked.conflicts, asked.missing_features)
+
+    def heeded(self, asked: Iterable[Requirement[Package]]) -> list[Requirement[Package]]:
+        """What is asked of items that are not passed over."""
+        return [one for one in asked if one.package not in self.passed_over]
+
+    def asked_by(self, package: Package, version: Version) -> Demands[Package]:
+        """What a release demands, also of items that are passed over."""
         if isinstance(package, Part):
             return Demands(self._parts[package])
         if (package, version) not in self._records:  # the ranges of a row are unknown, so what it needs stays as well
@@ -237,19 +219,6 @@ class Solution(Struct, frozen=True):
     root: Root[Package]
     provider: _Provider
 
-    def ranges_of(self, identity: Identity) -> Iterator[Range]:
-        """What the project and the other chosen items ask of an item."""
-        forced = self.root.forced(identity)
-        if forced is not None:
-            yield forced
-            return
-        asking = [*self.root.requirements]
-        for part in self.root.parts:
-            asking += self.provider.demands(part, _PART_RELEASE.version).dependencies
-        for package, record in self.records.items():
-            asking += self.provider.demands(package, Version.parse(record.version)).dependencies
-        yield from (requirement.range for requirement in asking if requirement.package == identity)
-
 
 def resolve(
     manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock
@@ -266,14 +235,18 @@ def resolve(
     try:
         solution = _solve(manifest, lock, sources, environment, unlock, known)
     except Unsolvable as error:
-        if not held:
+        if not (sources.holds and sources.not_asked):
             raise
-        row, why = next(iter(held.values()))
+        _solve(
+            manifest, lock, sources, environment, unlock, known, passes_over=True
+        )  # raises if silence is not the reason
+        why = sources.not_asked[0].error
         message = f"{why.message} What it has in rye.lock stays as it is, and then no choice of versions is left:"
         raise RyeError(why.code, f"{message}\n{error.message}", why.hint, details=why.details) from error
     provider = solution.provider
-    if held:
-        _require_newest(solution, lock, sources, environment, unlock)
+    if sources.holds and sources.not_asked:
+        best = _solve(manifest, lock, sources, environment, unlock, known, passes_over=True)
+        _require_newest(solution, best, lock, sources, unlock)
     chosen: dict[Identity, Record] = {}
     for identity, record in solution.records.items():
         if identity not in held:
@@ -315,30 +288,51 @@ def _require_answers(
     raise RyeError(why.code, message, hint.rstrip(), details=why.details)
 
 
-def _require_newest(solution: Solution, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock) -> None:
-    """Refuse a solution in which something that is to move stays below a release, only because that release needs what a registry
-    would have to be asked for. Whoever silences a registry must not choose versions of another one."""
+def _require_newest(solution: Solution, best: Solution, lock: Lock, sources: Sources, unlock: Unlock) -> None:
+    """Refuse a solution in which something that is to move stays below a release that could be chosen if those who are silent
+    had all that it needs. Whoever silences a registry must not choose versions of another one. ``best``: what would be chosen
+    then."""
     exact, rows = {identity for identity, _ in unlock.exact}, lock.by_identity()
     for identity, record in solution.records.items():
         stays = identity in rows and not unlock.frees(identity)
-        if identity in exact or stays or isinstance(record, LockedItem):
+        newer = best.records.get(identity)
+        if identity in exact or stays or isinstance(record, LockedItem) or newer is None:
             continue
-        asked = list(solution.ranges_of(identity))
-        history = solution.provider.history(identity)
-        for newer in history.records if history is not None else ():
-            version = Version.parse(newer.version)
-            if version <= Version.parse(record.version) or environment.exclusions(newer):
+        if Version.parse(newer.version) <= Version.parse(record.version):
+            continue
+        lacks = _lacking(best, identity, rows, sources)
+        why = sources.silence(lacks.namespace) if lacks is not None else None
+        if lacks is not None and why is not None:
+            has = f"rye.lock has it at {rows[lacks].version}" if lacks in rows else "rye.lock does not have it"
+            said = f"needs another {lacks} than is here: {has}"
+        else:  # something that stays asks for no more
+            why, said = sources.not_asked[0].error, "does not go with what rye.lock has of those who do not answer"
+        message = f"{identity} {newer.version} {said}. {why.message}"
+        hint = f"`rye update {identity}@{record.version}` goes no further than that needs. {why.hint or ''}"
+        raise RyeError(why.code, message, hint.rstrip(), details=why.details)
+
+
+def _lacking(best: Solution, start: Identity, rows: Mapping[Identity, LockedItem], sources: Sources) -> Identity | None:
+    """The first item of a silent registry that a chosen item, or what it needs, cannot go with as rye.lock has it."""
+    seen, waiting = {start}, [start]
+    for identity in waiting:
+        asked = best.provider.asked_by(identity, Version.parse(best.records[identity].version))
+        for wanted, is_needed in (
+            *((one, True) for one in asked.dependencies),
+            *((one, False) for one in asked.conflicts),
+        ):
+            package = wanted.package
+            if not isinstance(package, Identity) or package in seen or not (is_needed or package in rows):
                 continue
-            if not all(version in each for each in asked):
+            if sources.silence(package.namespace) is None:
+                if is_needed and package in best.records:
+                    seen.add(package)
+                    waiting.append(package)
                 continue
-            lacks = solution.provider.without_silence(identity, version, lambda name: sources.silence(name) is not None)
-            why = sources.silence(lacks.namespace) if lacks is not None else None
-            if lacks is not None and why is not None:
-                row = rows.get(lacks)
-                has = f"rye.lock has it at {row.version}" if row is not None else "rye.lock does not have it"
-                message = f"{identity} {newer.version} needs another {lacks} than is here: {has}. {why.message}"
-                hint = f"`rye update {identity}@{record.version}` goes no further than that needs. {why.hint or ''}"
-                raise RyeError(why.code, message, hint.rstrip(), details=why.details)
+            row = rows.get(package)
+            if (row is not None and Version.parse(row.version) in wanted.range) is not is_needed:
+                return package
+    return None
 
 
 def solve(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock) -> Solution:
@@ -354,8 +348,11 @@ def _solve(
     environment: Environment,
     unlock: Unlock,
     known: Mapping[Identity, History],
+    *,
+    passes_over: bool = False,
 ) -> Solution:
-    """``known``: what is known of the lock's rows already."""
+    """``known``: what is known of the lock's rows already. ``passes_over``: what nobody answers for is left out, as if it went
+    with everything."""
     held = {identity: row for identity, (row, _) in sources.held(lock.items).items()}
     meant = identify(manifest.dependencies, sources, lock)
     parts = {
@@ -367,6 +364,8 @@ def _solve(
         for member in manifest.members
     }
     provider = _Provider(environment, lock, parts, sources.is_source, held)
+    if passes_over:
+        provider.passed_over |= {one for one in (*held, *meant.values()) if sources.silence(one.namespace) is not None}
     provider.learn({*known, *held}, known)
     locked: dict[Package, Version] = {}
     updated: dict[Package, Version] = {}
@@ -383,7 +382,7 @@ def _solve(
     requirements.extend(Requirement(part, Range.parse("*")) for part in parts)
     requirements.extend(_exactly(identity, version) for identity, version in unlock.exact)
     root = Root[Package](
-        requirements=requirements,
+        requirements=provider.heeded(requirements),
         locked=locked,
         updated=updated,
         name="your workspace" if parts else "your project",
@@ -395,6 +394,9 @@ def _solve(
         missing = [package for package in outcome.packages if isinstance(package, Identity)]
         new = [identity for identity in missing if sources.silence(identity.namespace) is None]
         provider.learn(missing, sources.histories(new))
+        if passes_over and len(new) < len(missing):
+            provider.passed_over |= set(missing).difference(new)
+            resolution = Resolution(root, provider)
     records = {
         package: provider.record(package, version)
         for package, version in outcome.versions.items()

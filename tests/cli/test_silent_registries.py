@@ -263,6 +263,57 @@ class TestUpdate:
         scene.user.ok("update", f"{DEPLOY}@1.1.0")
         assert scene.versions()[DEPLOY.id] == "1.1.0"
 
+    def test_nor_where_the_lock_has_nothing_of_the_silent_registry(self, scene: Scene) -> None:
+        scene.user.ok("remove", TOP.id)
+        scene.news()
+        release(scene.zeta, LINT, "1.2.0", directive(LINT, "1.2.0", depends=((ALONE.id, "^1.0"),)))
+        scene.zeta.publish()
+        scene.to[ACME].fall_silent()
+        for words in ((LINT.id,), ()):
+            error = scene.user.fails("update", *words, code="fetch-deadline")
+            assert f"{LINT} 1.2.0 needs another {ALONE} than is here: rye.lock does not have it." in error["message"]
+        scene.user.ok("update", f"{LINT.id}@1.1.0")
+        scene.user.ok("remove", LINT.id)
+        assert ACME in scene.user.fails("add", f"{LINT.id}@>=1.2", "--yes", code="fetch-deadline")["message"]
+        scene.to[ACME].refuses = None
+        scene.user.ok("add", LINT.id, "--yes")
+        assert scene.versions() == {LINT.id: "1.2.0", ALONE.id: "1.0.0"}
+
+    @pytest.mark.parametrize("silent", [True, False])
+    def test_nor_by_what_a_newer_version_conflicts_with(self, scene: Scene, silent: bool) -> None:
+        """LINT 1.2.0 does not go with BASE 1.0.0, and only acme could say that there is a BASE 1.1.0."""
+        scene.news()
+        release(scene.zeta, LINT, "1.2.0", directive(LINT, "1.2.0", conflicts=((BASE.id, "&lt;1.1"),)))
+        release(scene.acme, BASE, "1.1.0", directive(BASE, "1.1.0"))
+        for registry in (scene.acme, scene.zeta):
+            registry.publish()
+        if silent:
+            scene.to[ACME].fall_silent()
+            error = scene.user.fails("update", LINT.id, code="fetch-deadline")
+            assert f"{LINT} 1.2.0 needs another {BASE} than is here: rye.lock has it at 1.0.0." in error["message"]
+        else:
+            scene.user.ok("update", LINT.id, "--yes")
+        assert scene.versions()[LINT.id] == ("1.0.0" if silent else "1.2.0")
+
+    def test_nor_by_what_it_has_in_the_lock(self, scene: Scene) -> None:
+        """TOP 1.1.0 asks for a LINT below 1.2. Only acme could say whether a newer TOP still does."""
+        release(scene.acme, TOP, "1.1.0", directive(TOP, "1.1.0", depends=((LINT.id, "&lt;1.2"),)))
+        scene.acme.publish()
+        scene.user.ok("update", TOP.id)
+        for version in ("1.1.0", "1.2.0"):
+            release(scene.zeta, LINT, version, directive(LINT, version))
+        scene.zeta.publish()
+        scene.to[ACME].fall_silent()
+        error = scene.user.fails("update", LINT.id, code="fetch-deadline")
+        assert f"{LINT} 1.2.0 does not go with what rye.lock has of those who do not answer." in error["message"]
+        scene.user.ok("update", f"{LINT.id}@1.1.0")
+
+    def test_what_fits_nobody_is_not_put_down_to_silence(self, scene: Scene) -> None:
+        release(scene.zeta, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", conflicts=((LINT.id, "*"),)))
+        scene.zeta.publish()
+        scene.to[ACME].fall_silent()
+        assert ACME not in scene.user.fails("add", f"{DEPLOY.id}@>=1.1", "--yes", code="unsolvable")["message"]
+
     def test_something_new_of_a_silent_registry_is_never_taken_from_memory(self, scene: Scene) -> None:
         scene.user.ok("add", DEPLOY.id, "--yes")
         release(scene.zeta, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", depends=((ALONE.id, "^1.0"),)))
