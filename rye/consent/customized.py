@@ -31,11 +31,13 @@ LOST: tuple[Lost, ...] = ("is gone", "no longer counts")
 UNKNOWN = ""
 """The last state of an agreement from before states were remembered, or of a file that could not be read."""
 _ASKED, _STATE = "customization", "customization-state"
+_OWN = " own"
+"""Follows the last state of a file that changes an item of the project itself."""
 _ABOUT = f'", "{_ASKED}'
 """What every line about customizations contains."""
 
 
-class Customization(Struct, frozen=True, order=True):
+class Customization(Struct, frozen=True, order=True, kw_only=True):
     """One file of the project that changes one item, or did when the user agreed to it."""
 
     shown: str
@@ -48,6 +50,8 @@ class Customization(Struct, frozen=True, order=True):
     lost: Lost = ""
     kept: tuple[bytes, ...] = ()
     """What the hash is of, then the contents that belong to it."""
+    own: bool = False
+    """Whether the item is the project's own."""
 
     @property
     def approval(self) -> Ask:
@@ -68,7 +72,8 @@ class Customization(Struct, frozen=True, order=True):
     @property
     def state(self) -> Ask:
         """What is remembered with its approval, in place of what was before: the state that the user agreed to last."""
-        return Ask(f"{self.item} {self.shown}", _STATE, self.lost or self.sha256 or UNKNOWN)
+        state = self.lost or self.sha256 or UNKNOWN
+        return Ask(f"{self.item} {self.shown}", _STATE, f"{state}{_OWN}" if self.own else state)
 
 
 class ShownChange(Struct, frozen=True):
@@ -97,12 +102,12 @@ def agreed_files(lines: frozenset[str]) -> Mapping[str, Mapping[str, str]]:
     for line in lines:
         if _ABOUT not in line:
             continue
-        parts = line[2:-2].split('", "') if "\\" not in line else _unusual(line)
+        parts = _parts(line)
         if len(parts) != 3:
             continue
         item, sort, text = parts
         if sort == _STATE:
-            states[item] = text
+            states[item] = text.removesuffix(_OWN)
         elif sort == _ASKED:
             shown, _, said = text.rpartition(" (")
             if said.startswith("sha256 "):
@@ -111,6 +116,18 @@ def agreed_files(lines: frozenset[str]) -> Mapping[str, Mapping[str, str]]:
         for shown in known:
             known[shown] = states.get(f"{item} {shown}", UNKNOWN)
     return files
+
+
+def agreed_own(lines: frozenset[str], name: str) -> frozenset[str]:
+    """The files to whose last state a user agreed for ``kind:id`` as an item of the project itself."""
+    about = (_parts(line) for line in lines if _STATE in line and _OWN in line)
+    found = (one for one in about if len(one) == 3 and one[1] == _STATE and one[2].endswith(_OWN))
+    return frozenset(item.partition(" ")[2] for item, _, _ in found if item.startswith(f"{name} "))
+
+
+def _parts(line: str) -> list[str]:
+    """Item, sort and text of a line."""
+    return line[2:-2].split('", "') if "\\" not in line else _unusual(line)
 
 
 def _unusual(line: str) -> list[str]:

@@ -415,6 +415,24 @@ def test_an_own_item_that_gets_another_namespace_in_the_same_commit(author: Pers
     assert used(author, "skill:pdf")
 
 
+def test_a_file_under_its_former_name_does_not_take_the_question_away(author: Person) -> None:
+    """The signature stays valid, so that the item would be deployed; a file that nobody signed has its name of before."""
+    author.write("rye.toml", f'{author.path("rye.toml").read_text()}\n[deploy]\ntargets = ["claude"]\n')
+    author.ok("keys", "generate")
+    author.ok("sign", ".ai/skills/pdf/SKILL.md")
+    author.ok("deploy")
+    author.path(".ai/overrides/pdf.overrides.md").unlink()
+    author.write("rye.toml", author.path("rye.toml").read_text().replace('namespace = "acme"', 'namespace = "other"'))
+    author.write(".ai/packages/acme/skills/pdf/SKILL.md", SKILL)
+    assert not used(author, "skill:other/pdf")
+    assert "skill:other/pdf .ai/overrides/pdf.overrides.md (is gone)" in shown(author)
+    author.run("deploy")
+    assert not author.path(".claude/skills/pdf").exists()
+    author.accepts()
+    author.ok("deploy")
+    assert author.path(".claude/skills/pdf/SKILL.md").exists()
+
+
 def test_an_own_item_has_nothing_to_do_with_an_installed_one_of_the_same_name(team: Person) -> None:
     team.write(".ai/skills/pdf/SKILL.md", SKILL)
     assert not [one for one in shown(team) if one.startswith("skill:pdf ")]
@@ -478,6 +496,8 @@ def test_what_reports_names_it_in_words(author: Person) -> None:
     assert checks["audit"]["status"] == "error"
     assert "pdf.overrides.md is gone, which changes skill:acme/pdf, and you" in author.run("audit").stdout
     assert [one["state"] for one in author.ok("list", "--json").json["items"]] == ["not-agreed"]
+    told = author.ok("diff", "pdf", "--effective")
+    assert "so nothing uses it: .ai/overrides/pdf.overrides.md (is gone)" in told.stderr
     (judged,) = author.run("verify", "--json").json["results"]
     assert judged["not_agreed"] == [".ai/overrides/pdf.overrides.md"]
 

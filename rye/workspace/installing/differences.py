@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.customization.effective_diff import EffectiveDiff, effective_diff
 from rye.errors import RyeError
@@ -43,6 +44,7 @@ from rye.verified.on_disk import Drift, edited, scan
 from rye.verified.release import VerifiedItem, verify_files
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import read_state
+from rye.workspace.items.agreement import warn_not_agreed
 from rye.workspace.items.effective_item import effective_item, overridden
 from rye.workspace.registries.registry_access import project_sources
 
@@ -292,9 +294,11 @@ class EffectiveChanges(Struct, frozen=True):
 
 
 def effective_changes(context: Context, argument: str) -> EffectiveChanges:
-    """The changes of the item ``FILE|ID``. Raises RyeError as :func:`rye.workspace.items.effective_item.effective_item`."""
+    """The changes of the item ``FILE|ID``, with a warning for those that this user has not agreed to. Raises RyeError as
+    :func:`rye.workspace.items.effective_item.effective_item`."""
     target = effective_item(context, argument, base=True)
     result = overridden(context, target, context.now().date())
+    warn_not_agreed(context, replace(target, result=result))
     before = target.item.reading.metadata
     after = result.reading.metadata if result is not None else before
     rights = diff(before.capabilities if before else (), after.capabilities if after else ())

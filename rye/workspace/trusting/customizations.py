@@ -16,12 +16,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.agreement import Agreement
-from rye.consent.customized import Customization, ShownChange, Sort, agreed_files
+from rye.consent.customized import Customization, Lost, ShownChange, Sort, agreed_files, agreed_own
 from rye.customization.item_overrides import (
     FILES_SUFFIX,
     SUFFIX,
@@ -71,9 +72,12 @@ class CustomizedItem(Struct, frozen=True):
 def changed_by(entry: Entry, sort: Sort, shown: str, data: bytes | None, *contents: bytes) -> Customization:
     """The customization of an item by a file with these bytes. ``data``: None if it cannot be read. ``contents``: what belongs to
     it, of which ``data`` has the hashes."""
-    if data is None:
-        return Customization(shown, _name(entry), sort, None)
-    return Customization(shown, _name(entry), sort, sha256(data).hexdigest(), kept=(data, *contents))
+    digest, kept = (sha256(data).hexdigest(), (data, *contents)) if data is not None else (None, ())
+    return _change(entry, sort, shown, sha256=digest, kept=kept)
+
+
+def _change(entry: Entry, sort: Sort, shown: str, **state: Any) -> Customization:
+    return Customization(shown=shown, item=_name(entry), sort=sort, own=entry.space == "project", **state)
 
 
 def changed_by_override(entry: Entry, source: OverrideSource) -> Customization:
@@ -104,7 +108,8 @@ def agreed_states(entry: Entry, spaces: Spaces, agreed: Agreement) -> dict[str, 
     (:func:`rye.consent.customized.agreed_files`).
 
     The namespace of the project's own items is a line of rye.toml. So an own item has what was agreed to for it under another
-    namespace, unless another item has that name now.
+    namespace, whatever has that name now. Of an agreement that does not say whether the item was an own one, it has nothing if
+    another item has that name now.
     """
     every = agreed_files(agreed.lines)
     states = dict(every.get(_name(entry), {}))
@@ -112,8 +117,10 @@ def agreed_states(entry: Entry, spaces: Spaces, agreed: Agreement) -> dict[str, 
         kind, local = entry.location.kind, entry.location.local_id
         for name, files in every.items():
             namespace = _namespace_of(name, kind, local) if name.endswith(local) else None
-            if namespace not in (None, entry.namespace or "") and not _is_there(spaces, name):
-                states = {**files, **states}
+            if namespace in (None, entry.namespace or ""):
+                continue
+            mine = agreed_own(agreed.lines, name) if _is_there(spaces, name) else files.keys()
+            states = {**{shown: files[shown] for shown in files if shown in mine}, **states}
     return states
 
 
@@ -137,8 +144,8 @@ def lost_changes(entry: Entry, spaces: Spaces, agreed: Agreement, present: Itera
     for shown in sorted(states.keys() - set(present)):
         beside = _OF_KIND.get(entry.location.kind)
         sort = "override" if beside is None or shown.endswith((SUFFIX, FILES_SUFFIX)) else beside[0]
-        is_gone = not os.path.lexists(spaces.project.root / shown)
-        yield Customization(shown, _name(entry), sort, None, "is gone" if is_gone else "no longer counts")
+        lost: Lost = "no longer counts" if os.path.lexists(spaces.project.root / shown) else "is gone"
+        yield _change(entry, sort, shown, sha256=None, lost=lost)
 
 
 def changes_beside(home: Home, project: Project, entry: Entry) -> tuple[Customization, ...]:
