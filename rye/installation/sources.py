@@ -107,7 +107,13 @@ class Sources:
         """
         registry = self._registries.behind(namespace)
         if registry is not None and namespace not in self._foreign:
-            refuse_own(self._at(registry), namespace)
+            try:
+                refuse_own(self._at(registry), namespace)
+            except RyeError as error:
+                if is_silence(error):
+                    self._fell_silent(registry, error)
+                    raise self._mute[registry] from error
+                raise
             self._foreign.add(namespace)
         return self._at(self._registries.of(namespace))
 
@@ -132,8 +138,10 @@ class Sources:
             return None
         if self.book is not None and self.book.answers_for(namespace):
             return self.book.silence(namespace)
+        behind = self._registries.behind(namespace)
         try:
-            return self.client(namespace).outage
+            outage = self.client(namespace).outage
+            return outage if outage is not None or behind is None else self._at(behind).outage
         except RyeError as error:
             if not is_silence(error):
                 raise
@@ -151,7 +159,7 @@ class Sources:
 
     def tells_of(self, namespace: str) -> bool:
         """Whether there is at least a last verified head to say something about a namespace."""
-        return self._place(namespace) not in self._mute
+        return self._mute.keys().isdisjoint(self._places(namespace))
 
     @property
     def not_asked(self) -> tuple[NotAsked, ...]:
@@ -233,6 +241,11 @@ class Sources:
     def _place(self, namespace: str) -> str:
         """The address of its registry, or the name of its source."""
         return namespace if self.is_source(namespace) else self._registries.of(namespace)
+
+    def _places(self, namespace: str) -> tuple[str | None, ...]:
+        """The same, with the registry that serves it from another one: who silences that hides that it has one of that name."""
+        place = self._place(namespace)
+        return (place,) if self.is_source(namespace) else (place, self._registries.behind(namespace))
 
     def _fell_silent(self, place: str, error: RyeError) -> None:
         client = self._clients.get(place)

@@ -16,6 +16,7 @@ from rye.limits import RegistryLimits
 from rye.project.lock import parse_lock
 from rye.registry import client as clients
 from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request
+from rye.workspace.registries import project_registries
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.registry.memory_transport import MemoryTransport
@@ -25,7 +26,7 @@ from tests.schemas.test_catalog import check
 
 BASE, TOP, ALONE = (Identity("directive", f"acme/work/{name}") for name in ("base", "top", "alone"))
 LINT, DEPLOY = (Identity("directive", f"zeta/ops/{name}") for name in ("lint", "deploy"))
-ACME, ZETA = "https://acme.example", "https://zeta.example"
+ACME, ZETA, FRONT = "https://acme.example", "https://zeta.example", "https://front.example"
 NOT_EXAMINED = "not-examined"
 
 
@@ -354,6 +355,38 @@ class TestAdd:
         release(scene.zeta, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", depends=((ALONE.id, "^1.0"),)))
         scene.zeta.publish()
         assert ACME in scene.user.fails("add", f"{DEPLOY.id}@^1.0", "--yes", code="fetch-deadline")["message"]
+
+
+class TestDoor:
+    """A registry serves acme's namespace, so only its own log says that it has none of that name itself."""
+
+    @pytest.mark.parametrize("below", ["", "map/"])
+    def test_who_serves_another_registry_is_silent(
+        self, scene: Scene, monkeypatch: pytest.MonkeyPatch, below: str
+    ) -> None:
+        front = SimulatedRegistry(origin="front.example", now=now() - timedelta(hours=2))
+        front.claim("other")
+        front.publish()
+        scene.to[FRONT] = Wire(front)
+        scene.user.ok("registry", "add", FRONT, "--fingerprint", front.fingerprint)
+        monkeypatch.setattr(project_registries, "agreed_doors", lambda context: {FRONT: {"acme": ACME}})
+        text = scene.user.path("rye.toml").read_text()
+        scene.user.write("rye.toml", text.replace(f'acme = "{ACME}"', f'acme = "{FRONT}"'))
+        assert scene.user.ok("audit", "--json").json["findings"] == [], "the control"
+        scene.news()
+        front.claim("acme")
+        front.publish()
+        scene.to[FRONT].fall_silent(below)
+        done = scene.user.run("audit", "--json")
+        assert (done.code, [one["rule"] for one in done.json["findings"]]) == (1, [NOT_EXAMINED])
+        assert f"The registry at {FRONT} does not answer" in done.json["findings"][0]["message"]
+        done = scene.user.run("outdated", "--json")
+        assert (done.code, [one["registry"] for one in done.json["not_asked"]]) == (1, [FRONT])
+        for words in ((TOP.id,), ()):
+            assert FRONT in scene.user.fails("update", *words, code="fetch-deadline")["message"]
+        assert scene.versions()[TOP.id] == "1.0.0"
+        scene.to[FRONT].refuses = None
+        scene.user.fails("update", TOP.id, code="namespace-conflict")
 
 
 class TestFirstContact:
