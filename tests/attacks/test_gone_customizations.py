@@ -496,8 +496,8 @@ def test_what_reports_names_it_in_words(author: Person) -> None:
     assert checks["audit"]["status"] == "error"
     assert "pdf.overrides.md is gone, which changes skill:acme/pdf, and you" in author.run("audit").stdout
     assert [one["state"] for one in author.ok("list", "--json").json["items"]] == ["not-agreed"]
-    told = author.ok("diff", "pdf", "--effective")
-    assert "so nothing uses it: .ai/overrides/pdf.overrides.md (is gone)" in told.stderr
+    warned = author.ok("diff", "pdf", "--effective").stderr
+    assert "so nothing uses it: .ai/overrides/pdf.overrides.md (is gone)" in warned
     (judged,) = author.run("verify", "--json").json["results"]
     assert judged["not_agreed"] == [".ai/overrides/pdf.overrides.md"]
 
