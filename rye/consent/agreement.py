@@ -311,11 +311,16 @@ def not_accepted(waiting: tuple[Ask, ...], *, is_unmarked: bool = False) -> RyeE
         said = "This project changes items, and you have not agreed to that"
     return RyeError(
         "project-not-accepted",
-        f"{said}: {_listed(f'{ask.item} {ask.sort} {ask.text}' for ask in waiting)}.{_UNMARKED if is_unmarked else ''}",
+        f"{said}: {_listed(_said(ask) for ask in waiting)}.{_UNMARKED if is_unmarked else ''}",
         "On a terminal, run `rye trust project` to review and accept it. On a build server that trusts everyone who can "
         "commit, pass --trust-lock or set RYE_TRUST_LOCK=1.",
         details={"approvals": [ask.as_json() for ask in waiting]},
     )
+
+
+def _said(ask: Ask) -> str:
+    """What is asked, in one line. A customization is a file of the project, which comes first."""
+    return f"{ask.text} for {ask.item}" if ask.sort == "customization" else f"{ask.item} {ask.sort} {ask.text}"
 
 
 _UNMARKED = (

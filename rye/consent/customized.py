@@ -93,6 +93,11 @@ class ShownChange(Struct, frozen=True):
     """Whether the user agreed to another text, which is not at hand, so that it is not compared with."""
 
 
+def is_lost(ask: Ask) -> bool:
+    """Whether it asks about a file that counts no longer."""
+    return ask.sort == _ASKED and ask.text.endswith(tuple(f" ({lost})" for lost in LOST))
+
+
 @lru_cache(maxsize=4)
 def agreed_files(lines: frozenset[str]) -> Mapping[str, Mapping[str, str]]:
     """The customizations to whose bytes a user agreed, by ``kind:id`` and by file, each with the state that they agreed to last:

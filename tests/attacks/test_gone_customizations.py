@@ -473,6 +473,7 @@ def test_a_run_that_trusts_others_is_told(team: Person) -> None:
     assert not used(team)
     told = trusting.run("deploy")
     assert f"{TEXT} (is gone) → skill:acme/pdf" in told.stdout + told.stderr
+    assert "This project changes" not in told.stdout + told.stderr, "it no longer does"
 
 
 def test_a_deploy_leaves_the_item_out_and_deploys_the_others(team: Person) -> None:

@@ -340,7 +340,33 @@ class TestUpdate:
         assert f"{LINT.id} is at the newest version" in scene.user.ok("update", LINT.id).stdout
 
 
+class TestSearchInfoAndDoctor:
+    def test_they_do_what_the_page_about_outages_says(self, scene: Scene) -> None:
+        assert scene.user.run("doctor").code == 0
+        scene.user.ok("info", TOP.id)
+        scene.to[ACME].fall_silent()
+        assert ACME in scene.user.ok("search", "work").stderr
+        assert ACME in scene.user.fails("info", TOP.id, code="fetch-deadline")["message"]
+        assert scene.user.ok("info", TOP.id, "--offline", "--json").json["version"] == "1.0.0"
+
+    @pytest.mark.parametrize("silent", [ACME, ZETA])
+    def test_doctor_looks_at_each_registry_of_the_project(self, scene: Scene, silent: str) -> None:
+        scene.to[silent].fall_silent()
+        done = scene.user.run("doctor", "--json")
+        check = next(one for one in done.json["checks"] if one["name"] == "registry")
+        assert (done.code, check["status"]) == (1, "error")
+        assert silent in check["message"]
+        clock = next(one for one in done.json["checks"] if one["name"] == "clock")
+        assert "not behind the registry's" in clock["message"], "the other one's signed time is known"
+
+
 class TestAdd:
+    def test_what_the_default_registry_does_not_have_may_be_in_one_that_rye_toml_does_not_name(
+        self, scene: Scene
+    ) -> None:
+        error = scene.user.fails("add", "acme/work/nothing-of-the-kind", code="no-such-item")
+        assert "[registries] of rye.toml" in error["hint"]
+
     def test_what_somebody_else_has_is_added(self, scene: Scene) -> None:
         scene.news()
         scene.to[ACME].fall_silent()

@@ -87,6 +87,12 @@ def test_a_change_that_brings_something_to_run_stops_the_install(person: Person,
     assert not person.path(".ai/packages/shared/skills/pdf/run.sh").exists()
 
 
+def test_a_path_where_nothing_is_is_neither_a_folder_nor_a_repository(person: Person) -> None:
+    refused = person.fails("add", "../kit.git#v1", "pdf", code="no-such-folder")
+    assert refused["message"] == "There is no folder and no git repository '../kit.git'."
+    assert "--as NAME" in person.fails("add", "../", code="bad-argument", exit_code=2)["hint"]
+
+
 def test_a_folder_that_is_gone_is_an_error_that_names_it(person: Person, shared: Path) -> None:
     person.ok("add", "../shared", "pdf", "-y")
     shared.rename(shared.with_name("moved"))

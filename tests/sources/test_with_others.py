@@ -87,6 +87,23 @@ def test_a_pinned_registrys_namespace_is_no_sources_name(server: GitServer, regi
     assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
 
 
+def test_the_same_repository_with_another_folder_can_be_listed_and_the_hint_says_how_to_add_it(
+    server: GitServer, registry: Registry, acme: Person
+) -> None:
+    user = registry.user()
+    server.repository("kit").commit({"a/SKILL.md": skill("a"), "b/SKILL.md": skill("b")})
+    address = f"git+{server.url('kit')}"
+    user.ok("add", f"{address}#main:a", "-y")
+    listed = user.ok("add", address, "--list", "--json").json
+    assert [one["name"] for one in listed["items"]] == ["a", "b"]
+    refused = user.fails("add", address, "b", "-y", code="source-name-taken")
+    assert "take `path` out of 'kit'" in refused["hint"]
+    text = user.path("rye.toml").read_text()
+    assert text.count("kit") == 3, "the list wrote nothing"
+    user.path("rye.toml").write_text(text.replace(', path = "a"', ""))
+    user.ok("add", f"{address}#main", "b", "-y")
+
+
 def test_names_that_only_hyphens_and_underlines_tell_apart_are_one(registry: Registry, acme: Person) -> None:
     """A reference reads `-` and `_` alike, so both could not be named any more."""
     user = registry.user()

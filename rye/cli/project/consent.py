@@ -47,7 +47,8 @@ def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False, i
 
 def show_whole(console: Console, proposal: Proposal) -> None:
     """Print the texts of the items, of updated ones what changes, and then the proposal with nothing left out."""
-    show_texts(console, [text for text in proposal.texts if not text.path], _COMPARED)
+    if texts := [text for text in proposal.texts if not text.path]:
+        show_texts(console, texts, _COMPARED)
     _show(Screen(console, folds=False, whole=True), proposal)
 
 

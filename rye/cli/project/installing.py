@@ -166,8 +166,7 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         consent.show_proposal(console, proposal, asks=asks, is_agreed=session.assume_yes and not needs_yes)
         if not asks:
             return False
-        shown = "show what changes" if any(text.before is not None for text in proposal.texts) else "show the texts"
-        more = {"d": Choice(shown, lambda: consent.show_whole(console, proposal))}
+        more = {"d": Choice(_whole(proposal), lambda: consent.show_whole(console, proposal))}
         if any(text.path for text in proposal.texts):
             more["f"] = Choice("show the files", lambda: consent.show_files(console, proposal))
         question = consent.question(proposal)
@@ -190,6 +189,13 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         return console.confirm(f"{question.removesuffix('?')}, and deploy it to {programs}?", more)
 
     return agree
+
+
+def _whole(proposal: Proposal) -> str:
+    """What the answer ``d`` does."""
+    if not any(not text.path for text in proposal.texts):
+        return "show all of it"
+    return "show what changes" if any(text.before is not None for text in proposal.texts) else "show the texts"
 
 
 def _programs(proposed: ProposedDeploy | None) -> str:

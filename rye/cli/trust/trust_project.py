@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.console import counted
 from rye.cli.options import Session, command
 from rye.cli.project.installing import agreement
 from rye.project.context import require_project
@@ -28,9 +29,9 @@ def project(session: Session, forget: bool) -> None:
         agreed = accept_project(session, here, agreement(session))
         document = {"project": str(here.root), "agreed": len(agreed)}
         said = (
-            f"agreed to {len(agreed)} new approvals"
+            f"agreed to what is shown above: {counted(len(agreed), 'point')}"
             if agreed
-            else "you have already agreed to everything that rye.lock approves"
+            else "you have already agreed to everything that rye.lock approves and this project changes"
         )
     if session.json:
         session.console.document(document)

@@ -10,13 +10,14 @@ stale and its formula is known.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
 
 from rye.customization import doctor as checks
 from rye.customization.doctor import Check
-from rye.customization.overlay_health import fixed
+from rye.customization.overlay_health import fixed, worst
 from rye.customization.places import Places
 from rye.customization.role_files import all_files
 from rye.errors import RyeError
@@ -113,16 +114,41 @@ def own_namespaces(context: Context) -> Check:
 
 
 def registry(context: Context) -> tuple[Check, Check]:
-    """Check that the registry has a trusted head, and this machine's clock against the signed time."""
+    """Check that each registry of the project has a trusted head, and this machine's clock against the latest signed time."""
     now = context.now()
     try:
-        address = configured(context).default
+        named = configured(context)
     except RyeError as error:
         return Check("registry", "error", error.message, hint=error.hint), checks.clock(now, None)
-    if address is None:
+    addresses = dict.fromkeys(
+        one for one in (named.default, *map(named.serving, named.by_namespace)) if one is not None
+    )
+    if not addresses:
         hint = "`rye registry add ADDRESS --default` pins one."
         return Check("registry", "ok", "none configured", hint=hint), checks.clock(now, None)
+    checked = [_registry(context, address) for address in addresses]
+    every = [one.found for one in checked]
+    told = [one for one in every if one.status != "ok"] or every
+    next_step = next((one.hint for one in told if one.hint is not None), None)
+    status = worst([one.status for one in told])
+    together = Check("registry", status, "\n".join(one.message for one in told), hint=next_step)
+    ahead = next((one.ahead for one in checked if one.ahead is not None), None)
+    if ahead is not None:
+        return together, Check("clock", "error", ahead, hint="Set this machine's clock.")
+    return together, checks.clock(now, max((one.time for one in checked if one.time is not None), default=None))
 
+
+class _Checked(Struct, frozen=True):
+    """What is known of one registry."""
+
+    found: Check
+    time: datetime | None = None
+    """The signed time of its head."""
+    ahead: str | None = None
+    """What is wrong if that time has not come yet."""
+
+
+def _registry(context: Context, address: str) -> _Checked:
     try:
         require_contact(context, address, asks=False)
         with RegistryClient.open(
@@ -135,13 +161,11 @@ def registry(context: Context) -> tuple[Check, Check]:
             time, origin, warnings = client.head.snapshot.time, client.origin, client.warnings
     except RyeError as error:
         found = Check("registry", "warning" if context.offline else "error", error.message, hint=error.hint)
-        if error.code == "snapshot-future":
-            return found, Check("clock", "error", error.message, hint="Set this machine's clock.")
-        return found, checks.clock(now, None)
+        return _Checked(found, ahead=error.message if error.code == "snapshot-future" else None)
     offline = " (offline: last known state)" if context.offline else ""
     if warnings:
-        return Check("registry", "warning", "\n".join(warnings)), checks.clock(now, time)
-    return Check("registry", "ok", f"{origin} at {address}{offline}"), checks.clock(now, time)
+        return _Checked(Check("registry", "warning", "\n".join(warnings)), time)
+    return _Checked(Check("registry", "ok", f"{origin} at {address}{offline}"), time)
 
 
 # -- the fix -----------------------------------------------------------------------------------------------------------

@@ -268,7 +268,10 @@ def new_override(context: Context, request: NewOverride) -> WrittenOverride:
         text = with_directive(text, directive)
     elif file.current is not None:
         raise RyeError(
-            "already-exists", f"{file.shown} already exists.", "Name a section to add a directive.", what="file"
+            "already-exists",
+            f"{file.shown} already exists.",
+            f'Name a section to add to it: `rye override new {request.item} "## Section" --append`.',
+            what="file",
         )
     applied = file.judged(text)
     errors = [finding for finding in applied.diagnostics if finding.severity == "error"]

@@ -60,8 +60,12 @@ def add(
         references = _references(names, group)
         return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
     except RyeError as error:
+        if "Did you mean" in (error.hint or ""):
+            raise
+        if error.code == "no-such-item" and source_book.pins_several(context):
+            error.hint = f"{error.hint or ''}\n{_ELSEWHERE}".strip()
         short = SHORT.fullmatch(names[0])
-        if short is None or "Did you mean" in (error.hint or ""):
+        if short is None:
             raise
         if error.code not in ("no-such-item", "no-registry") and not (error.code == "bad-range" and short["item"]):
             raise
@@ -72,6 +76,12 @@ def add(
         hint = f"{error.hint or ''}\nFor a repository, write its address: `rye add {words}`.".strip()
         raised = UsageError if isinstance(error, UsageError) else RyeError
         raise raised(error.code, error.message, hint, details=error.details) from error
+
+
+_ELSEWHERE = (
+    'For a namespace of another registry that you pinned, write NAMESPACE = "ADDRESS" in [registries] of rye.toml. '
+    "`rye registry list` has the addresses."
+)
 
 
 def member_meant(context: Context, project: Project, manifest: Manifest, member: str | None) -> str:

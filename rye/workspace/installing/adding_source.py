@@ -33,7 +33,7 @@ from rye.sources.folder import source_folder
 from rye.sources.inventory.found import FoundItem
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.refs import divide
-from rye.sources.source_error import shown
+from rye.sources.source_error import SourceError, shown
 from rye.text.addresses import without_credentials
 from rye.text.spelling import close_words
 from rye.workspace.context import Context
@@ -93,8 +93,13 @@ def add_from_source(
 
     def attempt() -> InstallOutcome | SourceList:
         session = open_to_add(context, project, request, agree)
-        declared = named(source, session.manifest, wanted.name)
+        declared = named(source, session.manifest, wanted.name, lists=wanted.listing)
         if isinstance(declared, PathSource) and declared.name not in session.manifest.sources:
+            if not (project.root / declared.path).exists():
+                path = declared.path.partition("#")[0]
+                raise SourceError(
+                    "no-such-folder", f"There is no folder and no git repository {path!r}.", "Check the path."
+                )
             source_folder(project.root, declared, "Check the path.")
         asker = member_meant(context, project, session.manifest, wanted.member)
         session = session.with_manifest(add_source(session.manifest_text, declared))

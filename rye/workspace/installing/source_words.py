@@ -115,9 +115,9 @@ def as_editable(source: Source) -> PathSource:
     )
 
 
-def named(source: Source, manifest: Manifest, name: str | None) -> Source:
+def named(source: Source, manifest: Manifest, name: str | None, *, lists: bool = False) -> Source:
     """The source with its name: the given one, or that of the same place in rye.toml, or one made from its address
-    (:mod:`rye.sources.naming`).
+    (:mod:`rye.sources.naming`). ``lists``: it is not written, so that a name which another source has is no error.
 
     Raises UsageError ``bad-argument``, RyeError ``source-name-taken``.
     """
@@ -128,7 +128,10 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
         if name is None and isinstance(source, GitSource) and "@" in chosen:
             address, _, rev = source.url.rpartition("@")
             hint = f"A tag, a branch or a commit follows a '#': {GIT_PREFIX}{address}#{rev}"
-        raise UsageError("bad-argument", f"{chosen!a} is not a valid source name.", hint, what="source name")
+        message = (
+            f"{chosen!a} is not a valid source name." if chosen else "A source of that path has no name of its own."
+        )
+        raise UsageError("bad-argument", message, hint, what="source name")
     key = lookup_key(chosen)  # names that `-` and `_` alone tell apart are one in every reference
     taken = next((one for one in manifest.sources.values() if lookup_key(one.name) == key), None)
     if isinstance(taken, PathSource) and isinstance(source, PathSource) and _only_other_way(taken, source):
@@ -137,8 +140,15 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
         hint = "Change `editable` in [sources] of rye.toml, or give this source another name with --as NAME."
         raise RyeError("source-name-taken", message, hint)
     if taken is not None and _place(taken) != _place(source):
+        if lists:
+            return replace(source, name=_free_name(chosen, manifest))
         message = f"rye.toml already has a source {taken.name!r}: {taken.spec}."
-        raise RyeError("source-name-taken", message, "Give this one another name with --as NAME.")
+        hint = "Give this one another name with --as NAME."
+        if taken.origin == source.origin:
+            hint += (
+                f" Or, for items of the whole repository, take `path` out of {taken.name!r} in [sources] of rye.toml."
+            )
+        raise RyeError("source-name-taken", message, hint)
     if key in {lookup_key(name) for name in (*manifest.registries, manifest.namespace) if name is not None}:
         message = f"{chosen!r} is already a namespace of a registry or of this project."
         raise RyeError("source-name-taken", message, "Give the source another name with --as NAME.")
@@ -152,6 +162,12 @@ def _own_name(source: Source, manifest: Manifest) -> str:
         return names[0]
     taken = {lookup_key(name) for name in manifest.sources}
     return next((name for name in names if lookup_key(name) not in taken), names[-1])
+
+
+def _free_name(name: str, manifest: Manifest) -> str:
+    """A name that no source has."""
+    taken = {lookup_key(one) for one in manifest.sources}
+    return next(free for number in range(2, len(taken) + 3) if lookup_key(free := f"{name}-{number}") not in taken)
 
 
 def _place(source: Source) -> tuple[str, str]:

@@ -102,6 +102,11 @@ def pinned_registry_has(context: Context, namespace: str, shown: str) -> bool:
     return any(_has(context, addresses, namespace, shown) for addresses in _addresses(context))
 
 
+def pins_several(context: Context) -> bool:
+    """Whether more than one registry is pinned here."""
+    return len(_addresses(context)) > 1
+
+
 def _addresses(context: Context) -> list[list[str]]:
     """The addresses of each pinned registry; a registry can have several."""
     by_origin: dict[str, list[str]] = {}

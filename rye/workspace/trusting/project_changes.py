@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask, run_text
-from rye.consent.customized import ShownChange, agreed_files
+from rye.consent.customized import ShownChange, agreed_files, is_lost
 from rye.errors import RyeError
 from rye.items.identity import Reference
 from rye.items.needs import KEYS, NOTHING, Needs, joined, missing
@@ -212,13 +212,19 @@ ReadSigned = Callable[["LockedItem"], "VerifiedItem | None"]
 
 
 def shown_lines(asked: Sequence[Ask]) -> list[str]:
-    """A project's changes, in words: one line for each customization and grant."""
+    """A project's changes, in words: one line for each customization, those that count no longer apart, and for each grant."""
     lines: list[str] = []
     changes = [one for one in asked if one.sort == "customization"]
     if changes:
-        count = len({one.item for one in changes})
-        lines.append(f"This project changes {count} item{'s' * (count != 1)}:")
-        lines += (f"  {one.text} → {one.item}" for one in changes)
+        lost = [one for one in changes if is_lost(one)]
+        kept = [one for one in changes if one not in lost]
+        if kept:
+            count = len({one.item for one in kept})
+            lines.append(f"This project changes {count} item{'s' * (count != 1)}:")
+            lines += (f"  {one.text} → {one.item}" for one in kept)
+        if lost:
+            lines.append("What you agreed to, and this project no longer has:")
+            lines += (f"  {one.text} → {one.item}" for one in lost)
     grants = [one for one in asked if one.sort == "grant"]
     if grants:
         lines.append("rye.toml grants tools additional access:")

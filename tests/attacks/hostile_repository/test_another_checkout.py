@@ -33,7 +33,7 @@ def user(tmp_path: Path) -> Person:
     """Someone who agreed to what a project grants."""
     person = Person(tmp_path)
     put_project(person, "acme")
-    assert "agreed to 3 new approvals" in person.terminal("trust", "project", answer=b"y\n")
+    assert "agreed to what is shown above: 3 points" in person.terminal("trust", "project", answer=b"y\n")
     return person
 
 
