@@ -183,7 +183,7 @@ def identify(wanted: Sequence[Requested], sources: Sources, lock: Lock | None = 
     open_ids = [w.id for w in wanted if w.kind is None]
     held = {identity.id: (identity.kind,) for identity in (sources.held(lock.items) if lock is not None else ())}
     asked = [one for one in open_ids if one not in held]
-    kinds = {**held, **(sources.kinds_of(asked) if asked else {})}
+    kinds = {**held, **(_kinds_of(asked, _locked_kinds(wanted, lock), sources) if asked else {})}
     for line in wanted:
         if line.kind is not None:
             continue
@@ -199,11 +199,34 @@ def identify(wanted: Sequence[Requested], sources: Sources, lock: Lock | None = 
     return found
 
 
+def _locked_kinds(wanted: Sequence[Requested], lock: Lock | None) -> dict[str, tuple[str, ...]]:
+    """The locked kinds of each id whose lines without a kind are all locked. No other kind counts for these lines."""
+    if lock is None:
+        return {}
+    kinds: dict[str, tuple[str, ...]] = {}
+    for item in lock.items:
+        kinds[item.id] = (*kinds.get(item.id, ()), item.kind)
+    for line in wanted:
+        if line.kind is None and wanted_key(line) not in lock.wanted:
+            kinds.pop(line.id, None)
+    return kinds
+
+
+def _kinds_of(
+    ids: Sequence[str], locked: Mapping[str, tuple[str, ...]], sources: Sources
+) -> dict[str, tuple[str, ...]]:
+    """The kinds that each id exists as. Of one that is locked, the others are only looked for if it is not there any more: each
+    kind of each id is a path of its own in the name map."""
+    kinds = sources.kinds_of(ids, locked)
+    gone = [one for one in ids if one in locked and not kinds[one]]
+    return {**kinds, **(sources.kinds_of(gone) if gone else {})}
+
+
 def _unknown(line: Requested, sources: Sources) -> RyeError:
     if sources.book is not None and sources.is_source(line.id.split("/", 1)[0]):
         return sources.book.unknown_item(line.id)
     client = sources.client(line.id.split("/", 1)[0])
-    near = close_words(line.id, sorted({name.id for name in client.names() or ()}), 3)
+    near = close_words(line.id, sorted({name.id for name in client.names(suggests=True) or ()}), 3)
     last = line.id.rsplit("/", 1)[-1]
     hint = f"Did you mean {', '.join(near)}?" if near else f"`rye search {last}` looks for it."
     return RyeError("no-such-item", f"The registry {client.origin} has no {line.id!r}{client.as_last_seen}.", hint)

@@ -260,15 +260,18 @@ class Sources:
             by_identity.update(client.histories(group))
         return by_identity
 
-    def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the kinds under which each qualified id exists."""
+    def kinds_of(
+        self, ids: Iterable[str], among: Mapping[str, Sequence[str]] | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the kinds under which each qualified id exists. ``among``: of some ids, the only kinds that a registry is asked
+        for."""
         kinds: dict[str, tuple[str, ...]] = {}
         if self.book is not None:
             wanted = list(ids)
             kinds.update({one: self.book.kinds_of(one) for one in wanted if self.is_source(one.split("/", 1)[0])})
             ids = [one for one in wanted if one not in kinds]
         for client, group in self._by_client(ids, lambda identifier: identifier.split("/", 1)[0]):
-            kinds.update(client.kinds_of(group))
+            kinds.update(client.kinds_of(group, among))
         return kinds
 
     def pending_recoveries(self, namespaces: Iterable[str]) -> list[Link]:

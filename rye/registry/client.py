@@ -20,7 +20,7 @@ files are not fetched again, so only the nodes of the map that changed are. Offl
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -509,18 +509,22 @@ class RegistryClient:
         histories = self.histories(wanted)
         return {identity: histories[identity].records if identity in histories else () for identity in wanted}
 
-    def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the kinds under which each qualified id exists, in the order of the table of kinds."""
-        wanted = list(dict.fromkeys(ids))
-        self._names.load_paths(f"{kind}:{identifier}" for identifier in wanted for kind in KINDS)
+    def kinds_of(
+        self, ids: Iterable[str], among: Mapping[str, Sequence[str]] | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the kinds under which each qualified id exists, in the order of the table of kinds. ``among``: of some ids, the
+        only kinds to look for."""
+        asked = {one: [kind for kind in KINDS if kind in (among or {}).get(one, KINDS)] for one in ids}
+        self._names.load_paths(f"{kind}:{identifier}" for identifier, kinds in asked.items() for kind in kinds)
         return {
-            identifier: tuple(kind for kind in KINDS if self._names.entry(f"{kind}:{identifier}") is not None)
-            for identifier in wanted
+            identifier: tuple(kind for kind in kinds if self._names.entry(f"{kind}:{identifier}") is not None)
+            for identifier, kinds in asked.items()
         }
 
-    def names(self) -> tuple[Identity, ...] | None:
-        """Return every item, sorted, from the whole name map; None if there are more than ``listed_names``."""
-        return self._names.items()
+    def names(self, *, suggests: bool = False) -> tuple[Identity, ...] | None:
+        """Return every item, sorted, from the whole name map; None if there are more than ``listed_names``. ``suggests``: they
+        are only for a hint, which is worth less: None if there are more than ``suggested_names``."""
+        return self._names.items(self._limits.suggested_names if suggests else self._limits.listed_names)
 
     def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
         """Return the keyset chains of these namespaces; an unclaimed one has an empty chain."""

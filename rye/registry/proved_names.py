@@ -70,10 +70,10 @@ class ProvedNames:
                 self._indexes[name] = self._head.open_index(entry, data[entry.sha256])
                 self._cache.put(data[entry.sha256])
 
-    def items(self) -> tuple[Identity, ...] | None:
-        """Return every item, sorted, from the whole map; None if there are more than ``listed_names``."""
+    def items(self, most: int) -> tuple[Identity, ...] | None:
+        """Return every item, sorted, from the whole map; None if it has more than ``most`` names."""
         root = name_map.root_place(self._head.map)
-        if self._open(root, self._read([root])[0]).names > self._limits.listed_names:
+        if self._open(root, self._read([root])[0]).names > most:
             return None
         leaves = name_map.leaves(self._head.map, self._read, self._open)
         pairs = (name.split(":", 1) for leaf in leaves for name in leaf.entries)

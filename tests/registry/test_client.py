@@ -210,6 +210,8 @@ def test_a_registry_with_too_many_names_is_not_listed(reader: ReaderState) -> No
         assert client.names() == (SKILL, TOOL)
     with reader.client(limits=replace(REGISTRY, listed_names=2)) as client:
         assert client.names() is None
+    with reader.client(limits=replace(REGISTRY, suggested_names=2)) as client:
+        assert (client.names(), client.names(suggests=True)) == ((SKILL, TOOL), None), "a hint is worth less"
 
 
 def test_a_name_that_is_not_there_does_not_exist(reader: ReaderState) -> None:

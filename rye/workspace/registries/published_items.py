@@ -30,7 +30,7 @@ def published(client: RegistryClient, text: str) -> tuple[Identity, str | None]:
     if reference.kind is not None:
         kinds = tuple(kind for kind in kinds if kind == reference.kind)
     if not kinds:
-        near = similar(reference.id, (name.id for name in client.names() or ()))
+        near = similar(reference.id, (name.id for name in client.names(suggests=True) or ()))
         hint = f"`rye search {reference.id.rpartition('/')[2]}` searches for published items."
         raise RyeError(
             "no-such-item",
