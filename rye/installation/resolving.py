@@ -1,34 +1,31 @@
-"""Resolving a project's dependencies to one release per item: the solver's provider over registries, level by level.
+"""Resolving a project's dependencies to one release per item, over registries, level by level.
 
 The index holds each release's note, signed by its publisher, so dependencies are known before any item is fetched.
 Each level of the graph costs one wave of requests. Rules (DESIGN §6): one version per item; locked versions are
 preferred; yanked ones are used only if they are locked, and in an update only if nothing else can be;
 ``minimum-release-age``, revoked keys and required signers exclude releases; ``<requires>`` means a feature that the
 project provides, otherwise an item.
-
-Where nobody answers for a namespace and the run goes on (:meth:`rye.installation.sources.Sources.held`), each of its rows in the
-lock is the only candidate of its item, and nothing else of it can be chosen. No item ever moves to another registry for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.installation.environment import Environment
+from rye.installation.provider import Package, Part, Provider, exactly
 from rye.installation.sources import History, Record, Sources, another_place, expect_origin, locked_source_record
 from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import Unlock, wanted_key
 from rye.project.manifest import Manifest, Requested
-from rye.registry.protocol.statements import Relation
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, check_installable, find_locked
 from rye.registry.trust.trust_error import TrustError
 from rye.resolution.outcome import NeedsMore, Unsolvable
-from rye.resolution.problem import Absence, Candidate, Demands, Exclusion, Missing, Requirement, Root, Unavailable
+from rye.resolution.problem import Exclusion, Requirement, Root
 from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
@@ -49,128 +46,6 @@ class Chosen(Struct, frozen=True):
     """The manifest's groups that need it, sorted."""
     forced: str | None = None
     """The range that ``[overrides]`` forces on it."""
-
-
-class Part(Struct, frozen=True):
-    """A member of a workspace, as the solver sees it: a package with one release and the dependencies in its rye.toml. This
-    way a proof of failure names the member."""
-
-    path: str
-
-    def __str__(self) -> str:
-        return self.path
-
-
-Package = Identity | Part
-_PART_RELEASE = Candidate(Version.of(0, 0, 0))
-
-
-class _Provider:
-    """Answers the solver from fetched histories and from the manifests of members."""
-
-    def __init__(
-        self,
-        environment: Environment,
-        lock: Lock,
-        parts: Mapping[Part, Sequence[Requirement[Package]]] | None = None,
-        is_source: Callable[[str], bool] = lambda namespace: False,
-        held: Mapping[Identity, LockedItem] | None = None,
-    ):
-        """``held``: the rows that nobody answers for."""
-        self.held = held or {}
-        self.passed_over: set[Identity] = set()
-        """The items that nothing is asked of, so that none of them is chosen."""
-        self._is_source = is_source
-        self._environment = environment
-        self._parts = parts or {}
-        self._locked = {item.identity: (item.version, item.registry) for item in lock.items}
-        self._histories: dict[Identity, History | None] = {}
-        self._records: dict[tuple[Identity, Version], Record] = {}
-
-    def learn(self, wanted: Iterable[Identity], found: Mapping[Identity, History]) -> None:
-        for identity in wanted:
-            history = found.get(identity)
-            self._histories[identity] = history
-            for record in history.records if history is not None else ():
-                self._records[(identity, Version.parse(record.version))] = record
-
-    def record(self, identity: Identity, version: Version) -> Record | LockedItem:
-        """The release, or the row of one of which nothing else is known here."""
-        return self._records.get((identity, version)) or self.held[identity]
-
-    def candidates(self, package: Package) -> Sequence[Candidate] | Unavailable:
-        if isinstance(package, Part):
-            return [_PART_RELEASE]
-        if package in self.held:
-            version = Version.parse(self.held[package].version)
-            known = self._records.get((package, version))
-            return [Candidate(version, self._environment.exclusions(known) if known is not None else {})]
-        if package not in self._histories:
-            raise Missing(package)
-        history = self._histories[package]
-        if history is None:
-            return self._absent(package)
-        return [
-            Candidate(Version.parse(record.version), self._environment.exclusions(record)) for record in history.records
-        ]
-
-    def demands(self, package: Package, version: Version) -> Demands[Package]:
-        asked = self.asked_by(package, version)
-        return Demands(self.heeded(asked.dependencies), asked.conflicts, asked.missing_features)
-
-    def heeded(self, asked: Iterable[Requirement[Package]]) -> list[Requirement[Package]]:
-        """What is asked of items that are not passed over."""
-        return [one for one in asked if one.package not in self.passed_over]
-
-    def asked_by(self, package: Package, version: Version) -> Demands[Package]:
-        """What a release demands, also of items that are passed over."""
-        if isinstance(package, Part):
-            return Demands(self._parts[package])
-        if (package, version) not in self._records:  # the ranges of a row are unknown, so what it needs stays as well
-            rows = (name.split(":", 1) for name in self.held[package].dependencies)
-            needed = [Identity(kind, identifier) for kind, identifier in rows]
-            return Demands([_exactly(one, self._locked[one][0]) for one in needed if one in self._locked])
-        release = self._records[(package, version)].release
-        dependencies: list[Requirement[Package]] = []
-        dependencies.extend(_requirement(relation) for relation in release.depends_on if relation.identity is not None)
-        missing = []
-        for relation in release.requires:
-            feature = relation.reference.rpartition(":")[2]
-            if feature in self._environment.provides:
-                continue
-            if relation.identity is None:
-                missing.append(feature)
-            else:
-                dependencies.append(_requirement(relation))
-        conflicts: list[Requirement[Package]] = []
-        conflicts.extend(_requirement(relation) for relation in release.conflicts_with if relation.identity is not None)
-        return Demands(dependencies, conflicts, missing)
-
-    def history(self, identity: Identity) -> History | None:
-        return self._histories.get(identity)
-
-    def needs(self, record: Record) -> tuple[Identity, ...]:
-        """Return the items that a chosen release depends on."""
-        demands = self.demands(record.identity, Version.parse(record.version))
-        needed = (requirement.package for requirement in demands.dependencies)
-        return tuple(sorted({package for package in needed if isinstance(package, Identity)}))
-
-    def _absent(self, package: Identity) -> Unavailable:
-        if self._is_source(package.namespace):
-            return Unavailable(Absence.NOT_IN_SOURCE)
-        locked = self._locked.get(package)
-        if locked is not None:
-            return Unavailable(Absence.OTHER_REGISTRY, locked[1])
-        return Unavailable(Absence.NOT_FOUND)
-
-
-def _exactly(identity: Identity, version: object) -> Requirement[Package]:
-    return Requirement(identity, Range.parse(f"={version}"))
-
-
-def _requirement(relation: Relation) -> Requirement[Package]:
-    assert relation.identity is not None
-    return Requirement(relation.identity, Range.parse(relation.range))
 
 
 def identify(wanted: Sequence[Requested], sources: Sources, lock: Lock | None = None) -> dict[Requested, Identity]:
@@ -240,7 +115,7 @@ class Solution(Struct, frozen=True):
     meant: Mapping[Requested, Identity]
     """What each line of the manifest means."""
     root: Root[Package]
-    provider: _Provider
+    provider: Provider
 
 
 def resolve(
@@ -260,9 +135,8 @@ def resolve(
     except Unsolvable as error:
         if not (sources.holds and sources.not_asked):
             raise
-        _solve(
-            manifest, lock, sources, environment, unlock, known, passes_over=True
-        )  # raises if silence is not the reason
+        # Raises if silence is not the reason.
+        _solve(manifest, lock, sources, environment, unlock, known, passes_over=True)
         why = sources.not_asked[0].error
         message = f"{why.message} What it has in rye.lock stays as it is, and then no choice of versions is left:"
         raise RyeError(why.code, f"{message}\n{error.message}", why.hint, details=why.details) from error
@@ -386,7 +260,7 @@ def _solve(
         ]
         for member in manifest.members
     }
-    provider = _Provider(environment, lock, parts, sources.is_source, held)
+    provider = Provider(environment, lock, parts, sources.is_source, held)
     if passes_over:
         provider.passed_over |= {one for one in (*held, *meant.values()) if sources.silence(one.namespace) is not None}
     provider.learn({*known, *held}, known)
@@ -403,7 +277,7 @@ def _solve(
         Requirement(meant[line], _range(line, sources)) for line in manifest.dependencies if not line.member
     )
     requirements.extend(Requirement(part, Range.parse("*")) for part in parts)
-    requirements.extend(_exactly(identity, version) for identity, version in unlock.exact)
+    requirements.extend(exactly(identity, version) for identity, version in unlock.exact)
     root = Root[Package](
         requirements=provider.heeded(requirements),
         locked=locked,
@@ -491,7 +365,7 @@ def _range(line: Requested, sources: Sources) -> Range:
 
 
 def _groups(
-    asked: Iterable[tuple[str, Identity]], chosen: Mapping[Identity, Record], provider: _Provider
+    asked: Iterable[tuple[str, Identity]], chosen: Mapping[Identity, Record], provider: Provider
 ) -> dict[Identity, set[str]]:
     """Return the groups that need each item, directly or indirectly."""
     groups: dict[Identity, set[str]] = {identity: set() for identity in chosen}
