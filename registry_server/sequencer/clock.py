@@ -77,7 +77,7 @@ class Clock:
         self._store = store
         self._anchor: Told | None = None
         """When the wall clock was believed."""
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, Told] = {}  # replaced, never changed: requests read it on other threads
         self.accepted = False
         """Whether the operator vouches for the clock at this start."""
         self.drifts: dict[str, float] = {}
@@ -121,7 +121,7 @@ class Clock:
             return
         seconds = self._store()
         if seconds is not None:
-            self._told["store"] = Told(seconds, self._steady())
+            self._told = {**self._told, "store": Told(seconds, self._steady())}
 
     def refuse(self, database: float | None = None) -> datetime:
         """Rules 1 and 2; returns the time. ``database``: its clock now, in seconds since 1970; None: as it was told last.
@@ -133,7 +133,7 @@ class Clock:
             return now
         steady = self._steady()
         if database is not None:
-            self._told["database"] = Told(database, steady)
+            self._told = {**self._told, "database": Told(database, steady)}
         drifts = {who: now.timestamp() - told.seconds - (steady - told.steady) for who, told in self._told.items()}
         if self._anchor is not None:
             drifts["steady"] = now.timestamp() - self._anchor.seconds - (steady - self._anchor.steady)

@@ -115,8 +115,8 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
 
 
 def refuse_uncovered(ledger: Ledger, asked: Sequence[Takedown], *, is_done: bool = False) -> None:
-    """Check that every release that has a file which goes is among the statements. Its own index says why the file is missing,
-    and whoever keeps a copy deletes it: a release that was published after the draft would miss it without a word.
+    """Check that every release that has a file which goes is among the statements. Only then does the release's index say why the
+    file is missing, and do those who keep copies delete them. One that was published after the draft would lose it unexplained.
 
     ``is_done``: the statements are in the log. Raises RyeError ``files-shared``.
     """

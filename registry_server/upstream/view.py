@@ -101,17 +101,14 @@ class View:
         """Return the hashes of the files of releases that the other registry's owners took down, as far as they were asked for.
         A file that another release has counts only if the owners named it."""
         records = [record for history in list(self.histories.values()) for record in history.records]
-        gone = {sha256 for record in records if record.takedown is not None for sha256 in record.takedown.files}
-        whole, standing = (
-            {
-                sha256
-                for record in records
-                if (record.takedown is None) == stands
-                for sha256 in release_files(record.release)
-            }
-            for stands in (False, True)
-        )
-        return gone | (whole - standing)
+        named, whole, standing = set[str](), set[str](), set[str]()
+        for record in records:
+            if record.takedown is None:
+                standing.update(release_files(record.release))
+            else:
+                named.update(record.takedown.files)
+                whole.update(release_files(record.release))
+        return named | (whole - standing)
 
     def index(self, name: str) -> tuple[wire.IndexLine, ...] | None:
         """Return the lines of an index file; None if the name does not exist."""

@@ -111,7 +111,7 @@ class Solution(Struct, frozen=True):
     """A version for every item."""
 
     records: Mapping[Identity, Record | LockedItem]
-    """A row of the lock: of whoever does not answer, and nothing else is known of it here."""
+    """A row of the lock, if its registry does not answer and nothing else is known of the release."""
     meant: Mapping[Requested, Identity]
     """What each line of the manifest means."""
     root: Root[Package]

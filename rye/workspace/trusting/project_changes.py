@@ -56,7 +56,7 @@ else:  # only for grants
     lock_file, spaces = lazy_module("rye.project.lock_file"), lazy_module("rye.project.spaces")
     verification, require = lazy_module("rye.signing.verification"), lazy_module("rye.verified.require")
     trusted_keys = lazy_module("rye.workspace.trusting.trusted_keys")
-    # only for projects that change items; merging and the cache only for changes that nobody agreed to
+    # only for projects that change items; merging and the cache only for changes that the user has not agreed to
     customizations = lazy_module("rye.workspace.trusting.customizations")
     customization_facts = lazy_module("rye.workspace.trusting.customization_facts")
     shown_changes = lazy_module("rye.workspace.trusting.shown_changes")
