@@ -577,6 +577,24 @@ def test_settings_hold_the_one_number(tmp_path: Path) -> None:
         clock.check(None)
 
 
+def test_a_request_may_look_while_the_store_tells_its_time(tmp_path: Path) -> None:
+    class Looked(datetime):
+        """A time during whose comparison with the first witness another one is told, as on another thread."""
+
+        def timestamp(self) -> float:
+            clock.ask_store()
+            return super().timestamp()
+
+    machine = Machine()
+    clock = Clock(
+        Settings(data=tmp_path), lambda: Looked.fromtimestamp(time.time(), UTC), machine.steady, lambda: time.time()
+    )
+    now = time.time()
+    clock.refuse(now)
+    assert clock.believed().told.keys() == {"database", "store"}
+    assert abs(clock.latest().timestamp() - now) < 60
+
+
 def test_a_persons_own_registry_after_a_rest_names_the_command_that_they_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
