@@ -12,7 +12,6 @@ import secrets
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.accounts import roles
 from registry_server.accounts.times import after
 from registry_server.accounts.tokens import digest, is_over
 from registry_server.storage.schema import account_links, accounts, device_logins, sessions, tokens
@@ -247,11 +246,6 @@ _NONCE = 16
 def _form_proof(secret: str, nonce: str) -> str:
     digest = hmac.digest(secret.encode(), b"rye form\n" + nonce.encode("utf-8", "replace"), "sha256").hex()
     return nonce + digest[: 64 - _NONCE]
-
-
-def roles_of(connection: sa.Connection, member: AccountMember) -> tuple[tuple[str, str], ...]:
-    """The namespaces and roles of a member, as :func:`registry_server.accounts.roles.of_account` returns them."""
-    return roles.of_account(connection, member.id)
 
 
 def _member(row: sa.Row[tuple[object, ...]]) -> AccountMember:

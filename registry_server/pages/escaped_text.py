@@ -96,11 +96,6 @@ def plain(text: str, most: int) -> str:
     return " ".join(text.split())
 
 
-def count_hidden(text: str) -> int:
-    """Return how many hidden characters a text has."""
-    return len(hidden_characters(text))
-
-
 def _parts(text: str) -> Iterator[tuple[int, str]]:
     """Yield the text in pieces: number of characters and HTML. Each hidden character is a separate piece."""
     text = _without_surrogates(text)

@@ -72,18 +72,6 @@ def refresh_namespace(ledger: LogView, namespace: str, now: datetime) -> None:
         refresh(ledger, name, now)
 
 
-def withdrawn_versions(ledger: LogView, name: str, now: datetime) -> frozenset[str] | None:
-    """Return the versions that search must not offer: yanked, signed by a revoked key, or taken down, as clients see
-    it.
-
-    None: clients refuse the whole history.
-    """
-    try:
-        return frozenset(record.version for record in _judged(ledger, name, now).records if record.is_withdrawn)
-    except TrustError:
-        return None
-
-
 def history(ledger: LogView, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
     """Return the releases of a name as clients see them; none if they refuse its whole history."""
     try:

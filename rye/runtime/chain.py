@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from msgspec import Struct, field
@@ -154,12 +153,6 @@ def allows(chain: Chain, primary: str, kind: str, item_id: str) -> bool:
         or (primary == "search" and _searches_all(level.rights, kind) is not None)
         for level in chain.levels
     )
-
-
-def any_right(chain: Chain, primary: str, kinds: Iterable[str]) -> bool:
-    """Whether the action may be allowed for some item of these kinds. Checks each level by itself, so True is not a
-    guarantee."""
-    return any(all(_reaches(level.rights, f"rye.{primary}.{kind}.*") for level in chain.levels) for kind in kinds)
 
 
 def _kind_of_search(capability: str) -> str | None:

@@ -90,8 +90,3 @@ def _require_own(path: Path, file: os.stat_result, folder: os.stat_result) -> No
 def readable_by_others(path: Path) -> bool:
     """Whether group or others can read or change the file. False if the system has no such modes."""
     return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
-
-
-def writable_by_others(path: Path) -> bool:
-    """Whether group or others can change the file. False if the system has no such modes."""
-    return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o022)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rye.permissions.containment import TooComplex
 from rye.permissions.containment import find as real
-from rye.runtime.chain import READ_ONLY, Chain, LevelDecision, allows, any_right, capability_of, decide
+from rye.runtime.chain import READ_ONLY, Chain, LevelDecision, allows, capability_of, decide
 from tests.runtime.simulated_world import level
 
 RUN_TOOL = "rye.execute.tool.acme.fs.write"
@@ -157,20 +157,9 @@ def test_a_right_to_search_finds_nothing_for_another_action() -> None:
     assert allows(both.push(level("acme/other", "rye.load.*")), "search", "tool", "acme/fs/write") is False
 
 
-def test_whether_any_item_may_be_reached_takes_every_level_and_one_kind() -> None:
-    chain = Chain((level("acme/root", "rye.execute.tool.acme.*"), level("acme/child", "rye.execute.tool.other.*")))
-    assert any_right(chain, "execute", ["directive", "tool"]) is True
-    assert any_right(chain, "execute", ["directive", "knowledge"]) is False
-    assert any_right(chain, "load", ["tool"]) is False
-    assert any_right(chain.push(level("acme/poor", "rye.load.*")), "execute", ["tool"]) is False
-    assert any_right(chain, "execute", []) is False
-
-
 def test_a_right_to_one_item_reaches_its_kind() -> None:
     chain = Chain((level("acme/root", "rye.search.tool.acme.fs.write"),))
     assert decide(chain, "rye.search.tool").by == "rye.search.tool.acme.fs.write"
-    assert any_right(chain, "search", ["tool"]) is True
-    assert any_right(chain, "search", ["agent"]) is False
 
 
 def test_a_right_that_is_too_complex_to_compare_reaches_nothing_and_the_next_one_is_asked(
