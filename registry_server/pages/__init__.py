@@ -11,6 +11,7 @@
 ``limits``            the limits of pages
 ``lru_cache``         a bounded cache
 ``release_analysis``  the part of an item's page that depends only on the release's bytes
+``may_do``            what a release may do and what its texts mention, as rows
 ``analysis_store``    where analyses are stored
 ``errors``            an error as a page
 ``home``              the home page

@@ -20,9 +20,10 @@ from registry_server.pages import directive_text, markdown, page_layout
 from registry_server.pages.directive_tables import Shape, shape_of
 from registry_server.pages.examined import described, examine_item, facts_of
 from registry_server.pages.highlighting import language_of
-from registry_server.pages.item_view import Content, MayDo, Pages, attached_files, item_content, item_info, may_do
+from registry_server.pages.item_view import Content, attached_files, item_content, item_info
 from registry_server.pages.limits import PAGES
 from registry_server.pages.markdown import Text, TextHeading, code_chunks
+from registry_server.pages.may_do import MayDo, Pages, may_do
 from rye.describing.description import Description
 from rye.describing.words import may_use
 from rye.items.kinds import KINDS

@@ -19,8 +19,8 @@ from registry_server.pages.comparison_pages import paged
 from registry_server.pages.diff_colours import DiffColours
 from registry_server.pages.examined import described, examine, facts_of
 from registry_server.pages.file_changes import Contents
-from registry_server.pages.item_view import MayDo, may_do
 from registry_server.pages.limits import COMPARISON, PAGES
+from registry_server.pages.may_do import MayDo, may_do
 from registry_server.pages.page_budget import Rows, line_cost, rows
 from registry_server.pages.page_layout import Page
 from rye.describing.words import Said, said

@@ -490,7 +490,7 @@ _FIRST_READS = """
 import os, sys, threading
 from registry_server.pages.release_analysis import Analysis, Parts, decode, encode
 from registry_server.pages.page_budget import Rows
-from registry_server.pages.item_view import MayDo
+from registry_server.pages.may_do import MayDo
 from registry_server.pages.markdown import Text
 from rye.describing.description import Description
 none = Rows()
