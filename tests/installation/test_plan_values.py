@@ -14,6 +14,7 @@ from rye.installation.plan import (
     ItemChange,
     Plan,
     agreed_rows,
+    approvals_from_lock,
     by_tier,
     gather_mentions,
     labels_named,
@@ -400,6 +401,70 @@ class TestConsent:
         kept = item_change("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION, ALARM))
         assert kept.signer_new is False
         assert self.recorded(kept, Consent(yes=True)).approved.of("fact") == (CAUTION.word,)
+
+
+class TestFromTheLock:
+    """What is taken from rye.lock without asking: shown once to whoever clones a project (DESIGN 7.1)."""
+
+    PENDING_UPDATE = changed(agreed(PLAIN), approved=but(signer="SHA256:a"))
+
+    def relied(self, *pairs: tuple[LockedItem | None, LockedItem | None]) -> set[tuple[str, str, str]]:
+        olds, news = ([row for row in side if row is not None] for side in zip(*pairs, strict=True))
+        plan = make_plan(Lock({}, tuple(olds)), news)
+        return {(ask.item.partition(":")[2], ask.sort, ask.text) for ask in approvals_from_lock(plan)}
+
+    def test_only_what_stays_as_it_was_approved_comes_from_the_lock(self) -> None:
+        kept, pending, moved, gone, new = (replace(PLAIN, id=f"acme/{name}") for name in "abcde")
+        kept, moved, gone = agreed(kept), agreed(moved), agreed(gone)
+        pending = changed(agreed(pending), approved=but(signer="SHA256:a"))
+        plan = make_plan(Lock({}, (kept, pending, moved, gone)), [kept, pending, replace(moved, version="2.0.0"), new])
+        assert [change.action for change in plan.changes] == ["keep", "keep", "update", "remove", "add"]
+        assert plan.from_lock == (kept,)
+
+    @pytest.mark.parametrize(
+        ("old", "is_first"), [(None, True), (PENDING, True), (PENDING_UPDATE, False), (agreed(PLAIN), False)]
+    )
+    def test_an_item_is_a_first_one_until_a_version_was_approved(self, old: LockedItem | None, is_first: bool) -> None:
+        assert change(old, PLAIN).is_first is is_first
+
+    @pytest.mark.parametrize(
+        ("old", "new", "is_shown"),
+        [
+            (None, PLAIN, True),
+            (agreed(PLAIN), replace(PLAIN, version="2.0.0"), True),
+            (agreed(PLAIN), None, True),
+            (agreed(PLAIN), PLAIN, False),
+            (agreed(PLAIN), replace(PLAIN, runs=(RUN,)), False),
+            (PENDING_UPDATE, PLAIN, False),
+            (PENDING_UPDATE, replace(PLAIN, runs=(RUN,)), True),
+        ],
+    )
+    def test_a_screen_describes_what_changes_or_waits(
+        self, old: LockedItem | None, new: LockedItem | None, is_shown: bool
+    ) -> None:
+        assert change(old, new).is_shown is is_shown
+
+    def test_earlier_approvals_count_as_far_as_the_item_still_asks_for_them(self) -> None:
+        old = agreed(replace(PLAIN, capabilities=("rye.search.tool.a", "rye.search.tool.b"), agent_tools=("Read",)))
+        new = replace(old, version="2.0.0", capabilities=("rye.search.tool.b", "rye.*"))
+        found = self.relied((old, new))
+        assert {row for row in found if row[1] == "right"} == {("acme/pdf", "right", "rye.search.tool.b")}
+        assert {row for row in found if row[1] == "tool"} == {("acme/pdf", "tool", "Read")}
+
+    def test_one_more_tool_takes_nothing_of_the_tools(self) -> None:
+        """The earlier tools are asked for again with it: a person sees the whole set."""
+        old = agreed(replace(PLAIN, agent_tools=("Read",), runs=(RUN,)))
+        found = self.relied((old, replace(old, version="2.0.0", agent_tools=("Read", "Bash"))))
+        assert {row[1] for row in found if row[1] in ("tool", "run")} == {"run"}
+
+    def test_what_nobody_approved_or_goes_gives_nothing_and_hides_nothing_behind_it(self) -> None:
+        waiting, gone, kept = (replace(PLAIN, id=f"acme/{name}", capabilities=("rye.*",)) for name in "abc")
+        waiting = changed(agreed(waiting), approved=but(signer=""))
+        found = self.relied(
+            (waiting, waiting), (agreed(gone), None), (None, replace(PLAIN, id="acme/bb")), (agreed(kept), kept)
+        )
+        assert {row[0] for row in found if row[1] == "right"} == {"acme/c"}
+        assert self.relied((waiting, waiting)) == set()
 
 
 def test_rights_by_tier_worst_first() -> None:
