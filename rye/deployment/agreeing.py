@@ -30,7 +30,8 @@ from rye.project.manifest import Manifest
 from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import agreement, remembered, require_remembered, require_yes, trusts_lock
+from rye.workspace.trusting.acceptance import agreement, remembered, require_remembered, trusts_lock
+from rye.workspace.trusting.asking import require_yes
 from rye.workspace.trusting.project_changes import project_changes, require_allowed, shown_lines
 from rye.workspace.trusting.verified_items import require_verified
 

@@ -20,22 +20,27 @@ import pytest
 from msgspec.structs import replace
 
 from rye.consent import memory
-from rye.consent.agreement import not_accepted
+from rye.consent.agreement import Agreement, not_accepted
 from rye.consent.ask import Ask, approving, hook_text, run_text, tool_texts
+from rye.consent.customized import Customization, ShownChange
 from rye.consent.sorts import SORTS, approvals, of_the_lock
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
+from rye.registry.store.cache import Cache
 from rye.storage import private_files
 from rye.storage.home import Home
 from rye.storage.safe_files import file_lock
 from rye.workspace.trusting.acceptance import (
     accepted_before,
     agreed_file,
+    agreement,
     forget,
+    is_unmarked,
     own_record,
     remember,
+    remember_or_warn,
     remembered,
     require_remembered,
     trusts_lock,
@@ -530,6 +535,53 @@ def test_where_no_mark_can_be_written_nothing_is_remembered_and_it_is_said(home:
     assert raised.value.code == "state-unwritable"
     assert MARK in raised.value.message
     assert "--trust-lock" in (raised.value.hint or "")
+
+
+def test_a_run_that_accepts_what_the_lock_approves_still_reads_what_this_user_agreed_to(
+    home: Home, project: Project
+) -> None:
+    remember(home, project, [RIGHT])
+
+    def in_a_run(trust_lock: bool) -> Agreement:
+        context: Any = SimpleNamespace(home=home, trust_lock=trust_lock, environment={})
+        return agreement(context, project)
+
+    assert in_a_run(False) == remembered(home, project)
+    assert in_a_run(True).lines == remembered(home, project).lines
+    assert (in_a_run(False).trusts_lock, in_a_run(True).trusts_lock) == (False, True)
+
+
+def test_a_checkout_has_no_mark_until_something_is_remembered(home: Home, project: Project) -> None:
+    assert is_unmarked(project)
+    remember(home, project, [RIGHT])
+    assert not is_unmarked(project)
+
+
+def test_the_bytes_of_a_customization_are_kept_and_its_last_state_is_remembered(home: Home, project: Project) -> None:
+    made = Customization(
+        shown=".ai/overrides/a.toml", item=NAME, sort="override", sha256=HASH, kept=(b"its bytes", b"more")
+    )
+    remember(home, project, [Ask(NAME, "customization", made.approval.text, ShownChange(made)), RIGHT])
+    assert {made.approval.line, made.state.line, RIGHT.line} == remembered(home, project).lines
+    kept = Cache(home.registry_cache)
+    for data in made.kept:
+        assert kept.get(hashlib.sha256(data).hexdigest()) == data
+
+
+def test_a_command_that_goes_on_warns_once_where_it_could_not_remember_anything(home: Home, project: Project) -> None:
+    warned: list[tuple[str, str]] = []
+    context: Any = SimpleNamespace(home=home, warn=lambda message, hint: warned.append((message, hint)))
+    remember_or_warn(context, project, [RIGHT])
+    assert warned == []
+    shutil.rmtree(project.root / ".ai")
+    (project.root / ".ai").mkdir()
+    (project.root / ".ai" / ".rye").symlink_to(project.root)
+    remember_or_warn(context, project, [], accepts=True)
+    assert warned == []
+    remember_or_warn(context, project, [RIGHT])
+    [(message, hint)] = warned
+    assert MARK in message
+    assert "--trust-lock" in hint
 
 
 def test_on_a_disk_that_cannot_be_written_nothing_is_remembered(

@@ -21,7 +21,6 @@ from rye.permissions.risk import Tier
 from rye.project.lock import LockedItem, LockedSource
 from rye.workspace.installing.consent import change_documents, obtain_consent
 from rye.workspace.installing.install_request import InstallRequest, LockUse, Proposal
-from rye.workspace.trusting.acceptance import require_yes
 from tests.scenes.approvals import item_change, with_asks
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -199,24 +198,6 @@ def test_a_frozen_lock_that_this_user_never_saw_needs_a_person() -> None:
     assert face.shown[0].unseen == UNSEEN
     refused("declined", lambda: Face(person=True).asked(QUIET, use="frozen", unseen=UNSEEN))
     refused("project-not-accepted", lambda: Face(yes=True).asked(QUIET, use="frozen", unseen=UNSEEN))
-
-
-def test_a_lock_is_accepted_by_a_person_who_was_shown_it() -> None:
-    face = Face(person=True, says=True)
-    require_yes(face.context, UNSEEN, face.agree, is_shown=True)
-    assert face.shown == [Proposal(plan=None, notes=(), waiting=(), time=NOW, unseen=UNSEEN)]
-    no, nobody = Face(person=True), Face(yes=True)
-    refused("declined", lambda: require_yes(no.context, UNSEEN, no.agree, is_shown=True))
-    refused("project-not-accepted", lambda: require_yes(nobody.context, UNSEEN, nobody.agree, is_shown=True))
-    assert (len(no.shown), len(nobody.shown)) == (1, 1)
-
-
-def test_a_program_is_shown_only_what_it_asked_for_and_nobody_is_asked_about_nothing() -> None:
-    nobody = Face(says=True)
-    refused("project-not-accepted", lambda: require_yes(nobody.context, UNSEEN, nobody.agree))
-    refused("project-not-accepted", lambda: require_yes(Face(person=True).context, UNSEEN, None))
-    require_yes(nobody.context, (), nobody.agree, is_shown=True)
-    assert nobody.shown == []
 
 
 # The reasons

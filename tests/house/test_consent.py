@@ -45,9 +45,9 @@ def test_the_room_has_at_most_ten_files() -> None:
     assert len(list((ROOT / "rye/consent").glob("*.py"))) <= 10
 
 
-@pytest.mark.parametrize("called", ["Proposal", "Memory"])
-def test_one_module_asks_and_remembers(called: str) -> None:
-    """A face is shown what :func:`rye.workspace.trusting.acceptance.ask` makes, and the file is written through one value."""
+@pytest.mark.parametrize(("called", "by"), [("Proposal", "asking"), ("Memory", "acceptance")])
+def test_one_module_asks_and_one_remembers(called: str, by: str) -> None:
+    """A face is shown what :func:`rye.workspace.trusting.asking.ask` makes, and the file is written through one value."""
     makes = {
         file
         for file, source in sources("rye/workspace", "rye/deployment", "rye/runtime", "rye/mcp", "rye/cli").items()
@@ -55,12 +55,12 @@ def test_one_module_asks_and_remembers(called: str) -> None:
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called
     }
-    assert makes == {"rye/workspace/trusting/acceptance.py"}
+    assert makes == {f"rye/workspace/trusting/{by}.py"}
 
 
 _QUESTIONS = {
-    "rye/cli/project/installing.py": "the face of acceptance.ask: everything that the table of sorts names",
-    "rye/workspace/trusting/acceptance.py": "what a command names itself: hooks to approve, lists to import",
+    "rye/cli/project/installing.py": "the face of asking.ask: everything that the table of sorts names",
+    "rye/workspace/trusting/asking.py": "what a command names itself: hooks to approve, lists to import",
     "rye/cli/author/proposed_change.py": "writing the user's own items",
     "rye/cli/deploy/running.py": "writing targets into rye.toml",
     "rye/cli/publish/namespace_files.py": "signing with the user's key",
@@ -99,7 +99,7 @@ def asks_yes_or_no(node: ast.AST) -> bool:
 
 
 def test_no_other_command_asks_for_consent() -> None:
-    """A new question about what an item brings goes through :mod:`rye.workspace.trusting.acceptance`."""
+    """A new question about what an item brings goes through :mod:`rye.workspace.trusting.asking`."""
     ask = {
         file
         for file, source in sources("rye").items()

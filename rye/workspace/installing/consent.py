@@ -21,7 +21,8 @@ from rye.text.lazy import lazy_module
 from rye.workspace.installing.install_outcome import SetAside
 from rye.workspace.installing.install_request import Agree, InstallRequest, ProposedText, Texts
 from rye.workspace.installing.moved_texts import MovedTexts
-from rye.workspace.trusting.acceptance import accepted_before, ask, is_unmarked
+from rye.workspace.trusting.acceptance import accepted_before, is_unmarked
+from rye.workspace.trusting.asking import ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

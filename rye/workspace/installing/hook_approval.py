@@ -17,7 +17,8 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.trusting.acceptance import agreement, require_named_yes, require_remembered
+from rye.workspace.trusting.acceptance import agreement, require_remembered
+from rye.workspace.trusting.asking import require_named_yes
 from rye.workspace.trusting.verified_items import require_verified
 
 

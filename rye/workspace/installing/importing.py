@@ -38,7 +38,7 @@ from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_registries import is_known, project_registries
 from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.registries.source_book import opener_of, pinned_namespaces, source_cache
-from rye.workspace.trusting.acceptance import require_named_yes
+from rye.workspace.trusting.asking import require_named_yes
 
 _SHOWN = 10
 _HEAD = "# `rye import` left these out:"

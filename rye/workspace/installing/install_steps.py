@@ -46,15 +46,9 @@ from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.installing.outdated_sources import OutdatedSource, outdated_sources
 from rye.workspace.registries.registry_access import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import (
-    agreed_signers,
-    ask,
-    own_record,
-    remember,
-    remember_or_warn,
-    remember_signers,
-    require_yes,
-)
+from rye.workspace.trusting.acceptance import own_record, remember, remember_or_warn
+from rye.workspace.trusting.agreed_signers import agreed_signers, remember_signers
+from rye.workspace.trusting.asking import ask, require_yes
 
 if TYPE_CHECKING:
     from rye.installation import git_attributes

@@ -21,7 +21,8 @@ from rye.storage.home import Home
 from rye.text import facts
 from rye.text.lazy import lazy_module
 from rye.workspace.items.organization_rules import require_organizations_allow
-from rye.workspace.trusting.acceptance import agreement, remember_or_warn, require_yes, trusts_lock
+from rye.workspace.trusting.acceptance import agreement, remember_or_warn, trusts_lock
+from rye.workspace.trusting.asking import require_yes
 from rye.workspace.trusting.project_changes import forbidden, item_changes, require_item_allowed
 
 if TYPE_CHECKING:

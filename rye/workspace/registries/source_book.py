@@ -25,7 +25,8 @@ from rye.verified.memory import trusted_keys_hash
 from rye.workspace.context import Context
 from rye.workspace.registries.project_registries import given_pins
 from rye.workspace.registries.registry_access import open_registry
-from rye.workspace.trusting.acceptance import agreed_signers, trusts_lock
+from rye.workspace.trusting.acceptance import trusts_lock
+from rye.workspace.trusting.agreed_signers import agreed_signers
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 

@@ -12,7 +12,8 @@ from rye.workspace.authoring.origins import not_agreed_origins
 from rye.workspace.context import Context
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
-from rye.workspace.trusting.acceptance import forget, remembered, require_remembered, require_yes
+from rye.workspace.trusting.acceptance import forget, remembered, require_remembered
+from rye.workspace.trusting.asking import require_yes
 from rye.workspace.trusting.own_attached import not_agreed_files
 from rye.workspace.trusting.project_changes import agreed_changes, project_changes
 from rye.workspace.trusting.project_keys import not_agreed_keys
