@@ -29,9 +29,13 @@ from rye.text.facts.fact import RULES_VERSION
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
+    import json
+
     from rye.consent.rows import Row
     from rye.items.identity import Identity
     from rye.items.signed_release import Mention, SignedRelease
+else:
+    json = lazy_module("json")  # only for a right that is not agreed to word for word
 
 _LISTED = 3
 
@@ -103,15 +107,6 @@ def late_notice(late: Sequence[tuple[Row, list[Mention]]]) -> tuple[str, str]:
 def _open(row: Row, mentions: Iterable[Mention] | None) -> list[Mention]:
     return [mention for mention in mentions or () if mention.is_alarm and mention.word not in row.approved.of("fact")]
 
-
-if TYPE_CHECKING:
-    import json
-
-    from rye.consent.rows import Row
-    from rye.items.identity import Identity
-    from rye.items.signed_release import SignedRelease
-else:
-    json = lazy_module("json")  # only for a right that is not agreed to word for word
 
 _ELSEWHERE = frozenset(("signer", "source"))
 """Asked about when an item is installed, and not again for each use of it."""
