@@ -16,7 +16,7 @@ def test_signers_are_added_sorted_and_each_once_in_a_private_file(home: Home) ->
     assert agreed_signers(home) == frozenset()
     remember_signers(home, [SECOND, SECOND])
     remember_signers(home, [FIRST])
-    path = home.data / AGREED
+    path = home.data / "agreed-signers.json"
     assert json.loads(path.read_text("utf-8")) == [FIRST, SECOND]
     assert agreed_signers(home) == {FIRST, SECOND}
     assert path.stat().st_mode & 0o777 == 0o600

@@ -23,6 +23,7 @@ from rye.consent import memory
 from rye.consent.agreement import Agreement, not_accepted
 from rye.consent.ask import Ask, approving, hook_text, run_text, tool_texts
 from rye.consent.customized import Customization, ShownChange
+from rye.consent.memory import Memory
 from rye.consent.sorts import SORTS, approvals, of_the_lock
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
@@ -403,6 +404,7 @@ def test_a_checkout_is_accepted_by_its_own_mark(home: Home, project: Project) ->
     assert accepted_before(home, project) is False
     remember(home, project, [RIGHT], accepts=True)
     assert accepted_before(home, project) is True
+    assert '["", "project", "accepted"]' in _file(home, project).read_text().splitlines()
     mark = (project.root / MARK).read_text()
     assert (len(mark), mark.strip("0123456789abcdef")) == (64, "")
     remember(home, project, [replace(RIGHT, text="rye.load.*")], accepts=True)
@@ -483,6 +485,125 @@ def test_a_mark_that_is_replaced_while_rye_runs_counts_at_the_next_look(home: Ho
     remember(home, project, [RIGHT])
     mark = project.root / MARK
     os.utime(mark, ns=(0, mark.stat().st_mtime_ns + 1))
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
+
+
+def test_a_place_that_cannot_be_looked_at_may_still_have_the_mark(
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder whose parent was closed to this user: the one that is here may be a copy of it."""
+    remember(home, project, [RIGHT], accepts=True)
+    before, moved = project.root, Project(project.root.rename(project.root.with_name("moved")))
+    real_open, real_read = os.open, os.read
+    there: set[int] = set()
+
+    def closed(path: Any, *rest: Any, **named: Any) -> int:
+        if str(path).startswith(f"{before}/"):
+            raise PermissionError("closed")
+        return real_open(path, *rest, **named)
+
+    def opened(path: Any, *rest: Any, **named: Any) -> int:
+        if not str(path).startswith(f"{before}/"):
+            return real_open(path, *rest, **named)
+        descriptor = real_open(os.devnull, os.O_RDONLY)
+        there.add(descriptor)
+        return descriptor
+
+    def breaks(descriptor: int, most: int) -> bytes:
+        if descriptor in there:
+            raise OSError("the disk fails")
+        return real_read(descriptor, most)
+
+    for open_there, read_there in ((closed, real_read), (opened, breaks)):
+        with monkeypatch.context() as patched:
+            patched.setattr("rye.consent.memory.os.open", open_there)
+            patched.setattr("rye.consent.memory.os.read", read_there)
+            assert remembered(home, moved).missing([RIGHT]) == (RIGHT,)
+            assert not accepted_before(home, moved)
+    for descriptor in there:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
+    before.write_text("a file, which has no mark")
+    assert remembered(home, moved).missing([RIGHT]) == ()
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["", "no JSON", "17", "[", "[" * 100_000, '["only the folder"]', "[17, WRITTEN]", '["GONE", 17]', '["\\u0000", 1]'],
+)
+def test_a_first_line_that_names_no_folder_with_this_mark_is_nobodys_agreement(
+    home: Home, project: Project, first: str
+) -> None:
+    remember(home, project, [RIGHT])
+    place = _file(home, project)
+    written = json.loads(place.read_text().splitlines()[0])[1]
+    given = first.replace("WRITTEN", str(written)).replace("GONE", str(project.root.with_name("gone")))
+    place.write_text(f"{given}\n{RIGHT.line}\n")
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
+    place.write_text(f"{json.dumps([str(project.root.with_name('gone')), written])}\n{RIGHT.line}\n")
+    assert remembered(home, project).missing([RIGHT]) == ()
+
+
+@pytest.mark.parametrize("error", [OSError("full"), RyeError("in-use", "busy")])
+def test_a_move_that_cannot_be_recorded_counts_for_nothing(
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Otherwise a copy that is made of it now would count as well."""
+    remember(home, project, [RIGHT])
+    moved = Project(project.root.rename(project.root.with_name("moved")))
+
+    def fails(path: Path, text: str) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(private_files, "write", fails)
+        assert remembered(home, moved).missing([RIGHT]) == (RIGHT,)
+    assert remembered(home, moved).missing([RIGHT]) == ()
+
+
+def test_a_file_of_another_user_counts_for_nothing_beside_an_own_mark(
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(home, project, [RIGHT])
+    place, look = _file(home, project), os.fstat
+
+    def stranger(descriptor: int) -> object:
+        found = look(descriptor)
+        if found.st_ino != place.stat().st_ino:
+            return found
+        return SimpleNamespace(st_mode=found.st_mode, st_uid=found.st_uid + 1)
+
+    monkeypatch.setattr("rye.consent.memory.os.fstat", stranger)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
+
+
+def test_a_pipe_in_place_of_a_mark_is_no_mark_and_nobody_waits_for_it(home: Home, project: Project) -> None:
+    remember(home, project, [RIGHT])
+    mark = project.root / MARK
+    mark.unlink()
+    os.mkfifo(mark, 0o600)
+    with without_waiting():
+        assert agreed_file(home, project) is None
+
+
+def test_of_some_sorts_the_last_of_an_item_takes_the_place_of_the_one_before(home: Home, project: Project) -> None:
+    first, last = (Ask(NAME, "state", f"{NAME}@{version} a b c") for version in ("1.0.0", "1.1.0"))
+    other = Ask(f"{NAME}s", "state", f"{NAME}s@1.0.0 a b c")
+    assert remember(home, project, [first, other, RIGHT]) is True
+    assert remember(home, project, [last]) is True
+    assert remembered(home, project).lines == {last.line, other.line, RIGHT.line}
+
+
+def test_a_mark_that_is_not_read_as_it_was_written_is_none(home: Home, project: Project) -> None:
+    """Another run, or another program, writes one of its own in between: whose agreement this is would be open."""
+    place = Memory(home.data / "accepted", project.root)
+
+    def other(text: str) -> None:
+        (project.root / MARK).parent.mkdir(exist_ok=True)
+        (project.root / MARK).write_text(text[::-1])
+
+    assert place.add([RIGHT], other) is False
+    assert place.add([RIGHT], lambda text: None) is False
     assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
 
 
@@ -572,7 +693,9 @@ def test_a_command_that_goes_on_warns_once_where_it_could_not_remember_anything(
     warned: list[tuple[str, str]] = []
     context: Any = SimpleNamespace(home=home, warn=lambda message, hint: warned.append((message, hint)))
     remember_or_warn(context, project, [RIGHT])
+    require_remembered(home, project, [SIGNED])
     assert warned == []
+    assert not accepted_before(home, project)
     shutil.rmtree(project.root / ".ai")
     (project.root / ".ai").mkdir()
     (project.root / ".ai" / ".rye").symlink_to(project.root)
