@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from rye.errors import RyeError
 from rye.project.lock import LockedItem
 from rye.registry.store.pins import Pinned, addresses_path, remember_removal, remember_withdrawn, state_path
+from rye.signing.trust_store import TrustStore
 from rye.storage.home import Home
 from rye.text.facts.fact import RULES_VERSION
 from rye.verified.memory import (
     Basis,
+    distrusted_keys,
     lock_basis,
     policies_hash,
     registry_basis,
@@ -22,8 +26,10 @@ from rye.verified.memory import (
     stored_basis,
     trusted_keys_hash,
 )
+from tests.registry.simulated_registry import key
 
 ORIGIN = "registry.example"
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ROOT = "a root\n"
 PINNED = Pinned(
     fingerprint="f",
@@ -157,6 +163,47 @@ def test_a_trust_store_that_is_not_there_is_empty_and_one_that_cannot_be_believe
     assert (trusted_keys_hash(home), len(read or "")) == ("absent", 64)
     store.mkdir()
     assert trusted_keys_hash(home) is None
+
+
+REVOKED, TRUSTED = (key(name).public for name in ("revoked", "trusted"))
+
+
+def test_what_a_key_that_the_user_revoked_signed_is_verified_anew(home: Home) -> None:
+    store = TrustStore(home.config)
+    (home.config / "trusted-keys.toml").unlink()
+    assert distrusted_keys(home) == frozenset()
+    before = stored_basis(home)(ORIGIN, "acme")
+    for one in (REVOKED, TRUSTED):
+        store.add(one, "a key", "given", NOW)
+    assert distrusted_keys(home) == frozenset()
+    assert stored_basis(home)(ORIGIN, "acme") == before
+    store.revoke(REVOKED.fingerprint, NOW)
+    assert distrusted_keys(home) == {REVOKED.fingerprint}
+    after = stored_basis(home)(ORIGIN, "acme")
+    assert after is not None
+    assert after != before
+    assert after.distrusted == (REVOKED.fingerprint,)
+    store.revoke(TRUSTED.fingerprint, NOW)
+    assert (stored_basis(home)(ORIGIN, "acme") or after).distrusted == tuple(
+        sorted([REVOKED.fingerprint, TRUSTED.fingerprint])
+    )
+
+
+@pytest.mark.parametrize("damage", ["of others", "a folder", "torn"])
+def test_nothing_of_a_registry_counts_while_nobody_knows_which_keys_are_revoked(home: Home, damage: str) -> None:
+    TrustStore(home.config).revoke_unknown(REVOKED, "a key", "given", NOW)
+    path = home.config / "trusted-keys.toml"
+    if damage == "of others":
+        path.chmod(0o666)
+    elif damage == "torn":
+        path.write_bytes(path.read_bytes()[:-5])
+    else:
+        path.unlink()
+        path.mkdir()
+    with pytest.raises(RyeError) as raised:
+        distrusted_keys(home)
+    assert raised.value.code == "bad-trust-store"
+    assert stored_basis(home)(ORIGIN, "acme") is None
 
 
 def test_both_policies_count_and_neither_stands_for_the_other(home: Home) -> None:

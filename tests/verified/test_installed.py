@@ -234,6 +234,29 @@ def test_a_changed_attached_file_is_refused_with_its_name(main_file: Path) -> No
     assert refusal(main_file, main_file).message == said
 
 
+def test_line_ends_that_git_changed_are_told_as_that_and_not_as_an_edit(main_file: Path) -> None:
+    path = main_file.parents[5] / WORK_PLACE
+    path.write_bytes(DATA.replace(b"\n", b"\r\n"))
+    error = refusal(main_file, path)
+    assert (error.code, "changed since" in error.message) == ("modified-item", False)
+    assert "differs only in its line ends" in error.message
+    assert ".gitattributes" in (error.hint or "")
+
+
+def test_one_attached_file_is_told_in_a_sentence_and_several_are_listed_with_what_is_wrong(main_file: Path) -> None:
+    script = main_file.parent / "a.sh"
+    script.write_bytes(SCRIPT.replace(b"\n", b"\r\n"))
+    alone = installed_difference(main_file, Locks())
+    assert alone is not None
+    place = script.relative_to(main_file.parents[5])
+    assert alone.startswith(f"{place} differs only in its line ends")
+    assert "restores them; commit" in alone
+    (main_file.parent / "added.md").write_text("new")
+    both = installed_difference(main_file, Locks())
+    assert both is not None
+    assert "a.sh (differs only in its line ends, which git changes in a checkout (`core.autocrlf`)), added.md (" in both
+
+
 def test_a_text_that_became_executable_is_refused_where_files_have_that_bit(
     main_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
