@@ -148,6 +148,8 @@ def installed_refusal(policy: Policy, item: LockedItem, signed: SignedRelease, n
         return "it is younger than the policy's minimum-release-age"
     if few := policy.signers_refusal(count):
         return few
+    if signed.mentions is None and policy.facts:
+        return "nobody looked for what the policy forbids to mention"
     found = (
         *violations(policy, item.capabilities),
         *tool_violations(policy, item.tools),
