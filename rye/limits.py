@@ -358,6 +358,30 @@ class MirrorLimits(Struct, frozen=True, kw_only=True):
 MIRROR = MirrorLimits()
 
 
+class WitnessLimits(Struct, frozen=True, kw_only=True):
+    """What a witness that serves takes from anybody who can reach it."""
+
+    connections: int = 256
+    """Connections at the same time. For each further one, the address with most of them loses one."""
+    connection_seconds: float = 600.0
+    """How old a connection may be when its next request begins."""
+    silent_seconds: float = 10.0
+    """How long a connection may say nothing."""
+    request_seconds: float = 30.0
+    """How long a request may take from its first byte to the last of its answer, however often it says something."""
+    head_bytes: int = 16 * KIB
+    """The header lines of a request in total."""
+    at_once: int = 32
+    """Requests that are answered at the same time; more get 503."""
+    per_minute: int = 600
+    """Requests of one address in a minute; more get 429."""
+    counted_addresses: int = 10_000
+    """Addresses whose requests are counted."""
+
+
+WITNESS = WitnessLimits()
+
+
 class OverrideLimits(Struct, frozen=True, kw_only=True):
     """Merging a target with its overrides (DECISIONS Overrides 5, 18)."""
 

@@ -1,39 +1,36 @@
 """A witness over HTTP: ``POST /add-checkpoint`` and ``GET /<sha256 of origin>/checkpoint``, and nothing else.
 
-Limits: the size of a request, how long it may take and a connection be silent, the requests that run at the same time, and those
-of one address in a minute. A request that is cut off changes nothing; one that was signed is durable before its answer is sent.
+Limits (:data:`rye.limits.WITNESS`): the size of a request and of its head, how long it may take and a connection be silent or
+last, the connections, the requests that run at the same time, and those of one address in a minute. A request that is cut off
+changes nothing; one that was signed is durable before its answer is sent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import ipaddress
 import logging
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from rye.errors import RyeError
+from rye.limits import WITNESS, WitnessLimits
 from rye.registry.protocol import add_checkpoint
 from rye.registry.protocol.add_checkpoint import MAX_REQUEST_BYTES, SIZE_TYPE, AddCheckpointError
 from rye.registry.protocol.cosignatures import Cosigner
 from rye.text.addresses import is_loopback
+from rye.witness.connections import Connections, network_of
 from rye.witness.deciding import Declined, Log, cosigned, decide, origin_of
 from rye.witness.folder import WitnessFolder
 
 _log = logging.getLogger("rye.witness")
-SILENT_SECONDS = 10.0
-"""How long a connection may say nothing."""
-REQUEST_SECONDS = 30.0
-"""How long a request may take from its first byte to the last of its answer, however often it says something."""
-AT_ONCE = 32
-"""Requests that run at the same time; more get 503."""
-PER_MINUTE = 600
-"""Requests of one address in a minute; more get 429."""
-_MOST_ADDRESSES = 10_000
 _TEXT = "text/plain; charset=utf-8"
 
 Answer = tuple[int, str, bytes]
@@ -91,22 +88,65 @@ class WitnessServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], witness: WitnessService) -> None:
+    def __init__(self, address: tuple[str, int], witness: WitnessService, limits: WitnessLimits = WITNESS) -> None:
         super().__init__(address, _Handler)
         self.witness = witness
-        self.places = threading.BoundedSemaphore(AT_ONCE)
+        self.limits = limits
+        self.places = threading.BoundedSemaphore(limits.at_once)
         self._counts: dict[str, int] = {}
         self._minute = 0
-        self._counting = threading.Lock()
+        self._lock = threading.Lock()
+        self._connections: Connections[socket.socket] = Connections(limits)
 
     def may_ask(self, address: str) -> bool:
         """Count a request of an address; False if it has sent too many in this minute."""
-        with self._counting:
+        network = network_of(address)
+        with self._lock:
             minute = int(time.monotonic() // 60)
-            if minute != self._minute or len(self._counts) > _MOST_ADDRESSES:
+            if minute != self._minute or len(self._counts) > self.limits.counted_addresses:
                 self._minute, self._counts = minute, {}
-            self._counts[address] = self._counts.get(address, 0) + 1
-            return self._counts[address] <= PER_MINUTE
+            self._counts[network] = self._counts.get(network, 0) + 1
+            return self._counts[network] <= self.limits.per_minute
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take a connection, and end another one if there are too many."""
+        with self._lock:
+            ending = self._connections.open(request, client_address[0], time.monotonic())
+        if ending is not None:
+            _cut(ending)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection, and close it."""
+        with self._lock:
+            self._connections.close(request)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Cut connections whose request takes too long: one byte at a time is never silent, and would hold a thread for days."""
+        with self._lock:
+            overdue = self._connections.overdue(time.monotonic())
+        for connection in overdue:
+            _cut(connection)
+
+    def begins(self, connection: socket.socket) -> bool:
+        """Whether a connection may send one more request; its time begins now."""
+        with self._lock:
+            return self._connections.begin(connection, time.monotonic())
+
+    def is_answering(self, connection: socket.socket) -> None:
+        """Note that the request of a connection is complete."""
+        with self._lock:
+            self._connections.answer(connection)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log what ended a connection in one line: that it was cut, or its client has gone, is nobody's mistake."""
+        _log.info("%s: the connection ended", client_address[0], exc_info=_log.isEnabledFor(logging.DEBUG))
+
+
+def _cut(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # already closed
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def asking_address(peer: str, forwarded: Sequence[str]) -> str:
@@ -121,26 +161,48 @@ def asking_address(peer: str, forwarded: Sequence[str]) -> str:
         return peer
 
 
+class _Head(io.BufferedIOBase):
+    """The header lines of a request, as far as they may go."""
+
+    def __init__(self, stream: io.BufferedIOBase, most: int) -> None:
+        self._stream = stream
+        self._left = most
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Return the next line. Raises HTTPException, which becomes 431, for one too many."""
+        line = self._stream.readline(self._left + 1)
+        self._left -= len(line)
+        if self._left < 0:
+            raise HTTPException("the head of the request is too large")
+        return line
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # or the body of an answer waits 40 ms for word that its head arrived
     server_version, sys_version = "rye-witness", ""
-    timeout = SILENT_SECONDS
     server: WitnessServer
 
-    def handle_one_request(self) -> None:
-        """Cut the connection at the deadline: one byte at a time is never silent, and holds a thread for days."""
-        limit = threading.Timer(REQUEST_SECONDS, self._cut)
-        limit.daemon = True
-        limit.start()
-        try:
-            super().handle_one_request()
-        finally:
-            limit.cancel()
+    def setup(self) -> None:
+        """Bound how long the connection may be silent."""
+        super().setup()
+        self.connection.settimeout(self.server.limits.silent_seconds)
 
-    def _cut(self) -> None:
-        with contextlib.suppress(OSError):  # already closed
-            self.connection.shutdown(socket.SHUT_RDWR)
+    def handle_one_request(self) -> None:
+        """Answer one request, unless the connection has lasted long enough."""
+        if self.server.begins(self.connection):
+            super().handle_one_request()
+        else:
+            self.close_connection = True
+
+    def parse_request(self) -> bool:
+        """Read the head of a request, of which a client may not send as much as it likes."""
+        stream = self.rfile
+        self.rfile = _Head(stream, self.server.limits.head_bytes)
+        try:
+            return super().parse_request()
+        finally:
+            self.rfile = stream
 
     def do_POST(self) -> None:
         if self.path != f"/{add_checkpoint.PATH}":
@@ -166,6 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(lambda: self.server.witness.checkpoint(parts[1]))
 
     def _answer(self, call: Callable[[], Answer]) -> None:
+        self.server.is_answering(self.connection)
         if not self.server.may_ask(
             asking_address(self.client_address[0], self.headers.get_all("X-Forwarded-For") or [])
         ):

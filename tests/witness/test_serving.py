@@ -8,16 +8,20 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from rye.limits import WITNESS, WitnessLimits
 from rye.registry.protocol import notes
 from rye.registry.protocol.add_checkpoint import MAX_REQUEST_BYTES
 from rye.registry.protocol.cosignatures import read_cosignatures
 from rye.witness import serving
 from rye.witness.folder import WitnessFolder
-from rye.witness.serving import WitnessServer, WitnessService
+from rye.witness.serving import WitnessServer, WitnessService, asking_address
 from tests.witness.test_deciding import FORK, LOG, ORIGIN, TREE
 
 CHECKPOINT = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
@@ -26,9 +30,10 @@ CHECKPOINT = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
 class Served:
     """A witness that is served on this machine."""
 
-    def __init__(self, folder: WitnessFolder):
+    def __init__(self, folder: WitnessFolder, limits: WitnessLimits = WITNESS):
         self.folder = folder
-        self.server = WitnessServer(("127.0.0.1", 0), WitnessService(folder, folder.cosigners(), lambda: 1_000_000.0))
+        service = WitnessService(folder, folder.cosigners(), lambda: 1_000_000.0)
+        self.server = WitnessServer(("127.0.0.1", 0), service, limits)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self.thread.start()
         self.address = "127.0.0.1", int(self.server.server_address[1])
@@ -51,14 +56,33 @@ class Served:
         return self.ask("POST", "/add-checkpoint", TREE.request(old, size).encode())[0]
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
+@contextmanager
+def served_with(tmp_path: Path, **limits: Any) -> Iterator[Served]:
     folder = WitnessFolder(tmp_path / "witness")
     folder.create("witness.example")
     folder.add_log((LOG.verifier,))
-    found = Served(folder)
-    yield found
-    found.close()
+    found = Served(folder, replace(WITNESS, **limits))
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with served_with(tmp_path) as found:
+        yield found
+
+
+def is_cut(connection: socket.socket) -> bool:
+    """Whether the server ends a connection within five seconds."""
+    connection.settimeout(5)
+    try:
+        return connection.recv(100) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
 
 
 def test_it_cosigns_over_one_connection_and_serves_what_it_cosigned(served: Served) -> None:
@@ -127,63 +151,102 @@ def test_everything_else_is_refused(
     assert served.add(0, 3) == 200
 
 
-def test_a_silent_client_is_dropped_and_does_not_keep_others_waiting(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serving._Handler, "timeout", 0.3)
-    silent = socket.create_connection(served.address)
-    silent.sendall(b"POST /add-checkpoint HTTP/1.1\r\nContent-Length: 100\r\n\r\nold")
-    assert served.add(0, 3) == 200
-    silent.settimeout(5)
-    assert silent.recv(100) == b""
-    silent.close()
+def test_a_silent_client_is_dropped_and_does_not_keep_others_waiting(tmp_path: Path) -> None:
+    with served_with(tmp_path, silent_seconds=0.3) as served, socket.create_connection(served.address) as silent:
+        silent.sendall(b"POST /add-checkpoint HTTP/1.1\r\nContent-Length: 100\r\n\r\nold")
+        assert served.add(0, 3) == 200
+        assert is_cut(silent)
 
 
-def test_a_client_that_drips_is_dropped_as_well(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "head", [b"POST /add-checkpoint HTTP/1.1\r\n", b"GET /", b"POST /x HTTP/1.1\r\nContent-Length: 60000\r\n\r\n"]
+)
+def test_a_client_that_drips_is_dropped_as_well(tmp_path: Path, head: bytes) -> None:
     """It is never silent: 64 kB of one byte in nine seconds each would hold a thread for a week."""
-    monkeypatch.setattr(serving, "REQUEST_SECONDS", 0.3)
-    dripping = socket.create_connection(served.address)
-    dripping.sendall(b"POST /add-checkpoint HTTP/1.1\r\nContent-Length: 60000\r\n\r\n")
-    dripping.settimeout(0.02)
-    answer, until = b"x", time.monotonic() + 5
-    while answer and time.monotonic() < until:
-        try:
-            dripping.sendall(b"o")
-            answer = dripping.recv(100)
-        except TimeoutError:
-            continue
-        except OSError:
-            answer = b""
-    assert answer == b""
-    dripping.close()
-    monkeypatch.setattr(serving, "REQUEST_SECONDS", 30.0)
-    assert served.add(0, 3) == 200
+    with served_with(tmp_path, request_seconds=0.5) as served, socket.create_connection(served.address) as dripping:
+        dripping.sendall(head)
+        dripping.settimeout(0.02)
+        answer, until = b"x", time.monotonic() + 5
+        while answer and time.monotonic() < until:
+            try:
+                dripping.sendall(b"o")
+                answer = dripping.recv(100)
+            except TimeoutError:
+                continue
+            except OSError:
+                answer = b""
+        assert answer == b""
+        assert served.add(0, 3) == 200
 
 
-def test_one_address_may_not_ask_without_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "PER_MINUTE", 3)
-    monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_000.0)
-    assert [served.add(0, 3), served.add(3, 4), served.add(4, 5), served.add(5, 6)] == [200, 200, 200, 429]
-    monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_060.0)
-    assert served.add(5, 6) == 200
+def test_whoever_opens_all_connections_keeps_nobody_out(tmp_path: Path) -> None:
+    """Each of them was a thread, and there was no end to them: a few thousand, and the witness took no more of anybody."""
+    with served_with(tmp_path, connections=4) as served:
+        before = threading.active_count()
+        many = [socket.create_connection(served.address) for _ in range(40)]
+        for one in many:
+            with suppress(OSError):
+                one.sendall(b"POST /add-checkpoint HTTP/1.1\r\n")
+        assert served.add(0, 3) == 200
+        assert threading.active_count() - before <= 5
+        assert all(map(is_cut, many[:36]))
+        for one in many:
+            one.close()
 
 
-def test_a_stranger_does_not_use_up_what_the_log_may_ask(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_has_lasted_long_takes_no_more_requests(tmp_path: Path) -> None:
+    with served_with(tmp_path, connection_seconds=0.5) as served, socket.create_connection(served.address) as kept:
+        until = time.monotonic() + 5
+        kept.settimeout(5)
+        asked = f"GET {CHECKPOINT} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+        answers, part = 0, b"x"
+        while part and time.monotonic() < until:
+            try:
+                kept.sendall(asked)
+                part = kept.recv(10_000)
+            except OSError:
+                part = b""
+            answers += part.startswith(b"HTTP/1.1 404")
+            time.sleep(0.05)
+        assert part == b""
+        assert answers > 1
+        assert served.add(0, 3) == 200
+
+
+def test_no_head_of_a_request_fills_the_memory(served: Served) -> None:
+    """Python's own limit is 100 lines of 64 kB each, for every connection."""
+    for headers in ({"X-Long": "x" * 20_000}, {f"X-{number}": "x" * 1_000 for number in range(20)}):
+        assert served.ask("GET", CHECKPOINT, **headers)[0] == 431
+    assert served.ask("GET", CHECKPOINT, **{"X-Long": "x" * 10_000})[0] == 404
+
+
+def test_one_address_may_not_ask_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served_with(tmp_path, per_minute=3) as served:
+        monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_000.0)
+        assert [served.add(0, 3), served.add(3, 4), served.add(4, 5), served.add(5, 6)] == [200, 200, 200, 429]
+        monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_060.0)
+        assert served.add(5, 6) == 200
+
+
+def test_a_stranger_does_not_use_up_what_the_log_may_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both come from the web server in front, which the how-to recommends."""
-    monkeypatch.setattr(serving, "PER_MINUTE", 3)
-    monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_000.0)
+    with served_with(tmp_path, per_minute=3) as served:
+        monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_000.0)
 
-    def asked(by: str) -> int:
-        connection = http.client.HTTPConnection(*served.address, timeout=10)
-        connection.request("GET", f"/{'a' * 64}/checkpoint", headers={"X-Forwarded-For": by})
-        status = connection.getresponse().status
-        connection.close()
-        return status
+        def asked(by: str) -> int:
+            return served.ask("GET", f"/{'a' * 64}/checkpoint", **{"X-Forwarded-For": by})[0]
 
-    assert [asked("203.0.113.9") for _ in range(5)] == [404, 404, 404, 429, 429]
-    assert asked("198.51.100.1, 203.0.113.9") == 429  # what the stranger says of itself comes before
-    assert asked("192.0.2.1") == 404
-    assert served.add(0, 3) == 200
+        assert [asked("203.0.113.9") for _ in range(5)] == [404, 404, 404, 429, 429]
+        assert asked("198.51.100.1, 203.0.113.9") == 429  # what the stranger says of itself comes before
+        assert asked("192.0.2.1") == 404
+        assert [asked(f"2001:db8::{number}") for number in range(5)] == [
+            404,
+            404,
+            404,
+            429,
+            429,
+        ]  # one client has all of a /64
+        assert served.add(0, 3) == 200
 
 
 @pytest.mark.parametrize(
@@ -198,7 +261,7 @@ def test_a_stranger_does_not_use_up_what_the_log_may_ask(served: Served, monkeyp
     ],
 )
 def test_only_a_web_server_on_this_machine_says_who_asks(peer: str, forwarded: list[str], expected: str) -> None:
-    assert serving.asking_address(peer, forwarded) == expected
+    assert asking_address(peer, forwarded) == expected
 
 
 def test_a_log_whose_state_is_lost_is_answered_with_500(served: Served) -> None:
