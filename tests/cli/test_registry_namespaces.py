@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rye.items.identity import Identity
-from rye.registry.protocol.statements import Keyset
+from rye.registry.protocol.statements import Keyset, Revocation
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -282,6 +282,64 @@ class TestTrustAccept:
         simulated.publish()
         simulated.write_to(tmp_path / "public")
         user.fails("info", "acme/work/one", code="recovery-unaccepted")
+
+
+class TestRevokingAfterARecovery:
+    """An old key and the registry's help: a release that is logged after the recovery and dated before it."""
+
+    QUIET = Identity("directive", "acme/work/quiet")
+
+    @pytest.fixture
+    def quiet(self, tmp_path: Path) -> tuple[SimulatedRegistry, Person, dict[str, int]]:
+        """A recovered namespace with an item of which nothing was logged since, and positions in its log."""
+        simulated = SimulatedRegistry(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=100))
+        simulated.claim("acme", [key("lost")])
+        places = {"last good": simulated.release(self.QUIET), "recovery": simulated.size}
+        simulated.recover("acme", [key("new")])
+        simulated.publish()
+        simulated.write_to(tmp_path / "public")
+        simulated.pass_time(hours=73)
+        user = Person(tmp_path / "user", "acme")
+        user.ok("registry", "add", (tmp_path / "public").as_uri(), "--fingerprint", simulated.fingerprint)
+        return simulated, user, places
+
+    def good(self, simulated: SimulatedRegistry, user: Person, tmp_path: Path) -> list[str]:
+        """The versions of the item that count."""
+        simulated.publish()
+        simulated.write_to(tmp_path / "public")
+        user.ok("trust", "accept", "acme", "--yes")
+        versions = user.ok("info", f"{self.QUIET}@1.0.0", "--json").json["versions"]
+        return [one["version"] for one in versions if not one["revoked"]]
+
+    def dated_back(self, simulated: SimulatedRegistry) -> None:
+        time = simulated.now - timedelta(hours=72.5)
+        simulated.release(self.QUIET, "1.1.0", b"theft\n", keys=[key("lost")], keyset=1, time=time)
+
+    def revoke(self, simulated: SimulatedRegistry, position: int) -> None:
+        simulated.claim("acme", [key("new")], revoked=(Revocation(key("lost").public.raw, position),))
+
+    def test_without_it_the_old_key_still_counts(
+        self, quiet: tuple[SimulatedRegistry, Person, dict[str, int]], tmp_path: Path
+    ) -> None:
+        simulated, user, _ = quiet
+        self.dated_back(simulated)
+        assert self.good(simulated, user, tmp_path) == ["1.0.0", "1.1.0"]
+
+    @pytest.mark.parametrize("first", [True, False])
+    @pytest.mark.parametrize("since", ["recovery", "last good", "now"])
+    def test_it_counts_from_a_position_of_the_log_whatever_a_release_is_dated(
+        self, quiet: tuple[SimulatedRegistry, Person, dict[str, int]], tmp_path: Path, since: str, first: bool
+    ) -> None:
+        """That of the recovery keeps what was good. "The position of the last good release" takes that release away as well, and
+        what the thief logged before an end that begins now stays."""
+        simulated, user, places = quiet
+        if not first:
+            self.dated_back(simulated)
+        self.revoke(simulated, places.get(since, simulated.size))
+        if first:
+            self.dated_back(simulated)
+        good = {"last good": [], "recovery": ["1.0.0"], "now": ["1.0.0"] if first else ["1.0.0", "1.1.0"]}
+        assert self.good(simulated, user, tmp_path) == good[since]
 
 
 class TestChangedSigner:
