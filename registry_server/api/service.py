@@ -179,7 +179,7 @@ class Service:
             audit_push.check_address(settings.audit_push)  # refuses an invalid one at start-up
             send = partial(audit_push.send, settings.audit_push, settings.audit_push_authorization, self.origin)
         self.auditing = Auditing(self.engine, self.failed_sign_ins, send)
-        self.doors = Doors(settings, upstream_objects(settings, watch), self._has_namespace)
+        self.doors = Doors(settings, upstream_objects(settings, watch), self.origin, self._has_namespace)
         self._own_namespaces: dict[str, float] = {}
         self.suggested_policy = suggested_policy(settings)  # refuses an invalid one at start-up
         self.collector = Collector(self.engine, self.public, settings, self.sequencer.learn_cosigned)

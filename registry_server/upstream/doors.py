@@ -41,10 +41,11 @@ class DoorState(Struct, frozen=True):
 
 
 class Doors:
-    """The doors of one server. Thread-safe."""
+    """The doors of one server. Thread-safe. ``origin``: this registry's own."""
 
-    def __init__(self, settings: Settings, store: Objects, is_own: Callable[[str], bool]) -> None:
+    def __init__(self, settings: Settings, store: Objects, origin: str, is_own: Callable[[str], bool]) -> None:
         self._settings = settings
+        self._origin = origin
         self.room = Room(store, settings.upstream_bytes)
         self.all = [Door(rules, self.room, settings, is_own) for rules in settings.upstream]
         self._is_own = is_own
@@ -68,11 +69,21 @@ class Doors:
 
     def find(self, path: str) -> tuple[Door, str] | None:
         """Return the door that a request's path belongs to, and the path below it; None if it belongs to none."""
-        for door in self.all:
+        for door in self._served():
             beginning = f"/upstream/{door.origin}/"
-            if door.origin is not None and path.startswith(beginning):
+            if path.startswith(beginning):
                 return door, path.removeprefix(beginning)
         return None
+
+    def _served(self) -> list[Door]:
+        """The doors whose place nobody else has. Another registry chooses its own origin, so it could be called like this one, or
+        lead into the files of a third one (``registry.example/blobs``): then whoever comes first in the settings keeps the place.
+        """
+        served: list[Door] = []
+        for door in self.all:
+            if door.origin not in (None, self._origin) and not any(_overlap(door, other) for other in served):
+                served.append(door)
+        return served
 
     async def newest_head(self, door: Door) -> None:
         """Look for a newer head, but wait only briefly for the other registry. What another server shows is shown here, too."""
@@ -101,10 +112,9 @@ class Doors:
         """Return what clients can agree to read through this registry: what was verified, and is not this registry's own."""
         return Upstreams(
             [
-                Upstream(door.origin, door.rules.fingerprint, names)
-                for door in self.all
-                if door.origin is not None
-                and (names := [name for name in door.rules.namespaces if not self._is_own(name)])
+                Upstream(str(door.origin), door.rules.fingerprint, names)
+                for door in self._served()
+                if (names := [name for name in door.rules.namespaces if not self._is_own(name)])
             ]
         )
 
@@ -119,7 +129,14 @@ class Doors:
 
     def warnings(self) -> list[str]:
         """Return sentences about what does not work. This registry is ready all the same."""
-        warnings: list[str] = []
+        served = self._served()
+        warnings = [
+            f"The upstream at {door.rules.address} calls itself {door.origin}, a name that is taken here. It is not served."[
+                :500
+            ]
+            for door in self.all
+            if door.origin is not None and door not in served
+        ]
         for door, state in zip(self.all, self.states(), strict=True):
             if door.trouble is not None:
                 shown = (
@@ -169,6 +186,12 @@ class Doors:
                     _log.exception("the upstream %s", door.rules.address)
             if self._stopping.wait(_BACKGROUND_SECONDS if all(door.view for door in self.all) else 5.0):
                 return
+
+
+def _overlap(one: Door, other: Door) -> bool:
+    """Whether the files of one door are below the other's, or both have one place."""
+    names = f"{one.origin}/", f"{other.origin}/"
+    return names[0].startswith(names[1]) or names[1].startswith(names[0])
 
 
 async def _result(future: Future[_T]) -> _T:

@@ -28,6 +28,7 @@ from registry_server.upstream_settings import Upstream
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol import wire
+from rye.registry.protocol.doors import decode_upstreams
 from rye.registry.store.witness_demands import kept_evidence
 from tests.attacks.hostile_server import (
     Fault,
@@ -43,7 +44,7 @@ from tests.attacks.hostile_server import (
     silent,
     status,
 )
-from tests.registry.simulated_registry import SimulatedRegistry
+from tests.registry.simulated_registry import SimulatedRegistry, key
 
 ONE, TWO, FOREIGN = (Identity("directive", f"{name}") for name in ("tools/one", "tools/two", "secret/one"))
 BYTES, OTHER = b"the first text\n", b"the second text\n"
@@ -354,7 +355,7 @@ def test_while_the_other_registry_stalls_nobody_waits_for_what_is_here(
     scene.server.faults |= {f"index/{digit * 64}": silent for digit in "0123456789"}
     upstream = Upstream(address=scene.server.url, fingerprint=scene.registry.fingerprint, namespaces=("tools",))
     settings = Settings(data=scene.folder, upstream=(upstream,), upstream_threads=2, upstream_waiting=20)
-    many = Doors(settings, Folder(scene.folder / "upstream", private=True), lambda _: False)
+    many = Doors(settings, Folder(scene.folder / "upstream", private=True), "own.example", lambda _: False)
     (door,) = many.all
     door.refresh()
     path = f"index/{scene.index(ONE)}"
@@ -391,7 +392,7 @@ def test_many_who_ask_for_one_file_cost_one_request(scene: Scene) -> None:
     scene.server.faults[path] = slow
     upstream = Upstream(address=scene.server.url, fingerprint=scene.registry.fingerprint, namespaces=("tools",))
     settings = Settings(data=scene.folder, upstream=(upstream,), upstream_waiting=2)
-    many = Doors(settings, Folder(scene.folder / "upstream", private=True), lambda _: False)
+    many = Doors(settings, Folder(scene.folder / "upstream", private=True), "own.example", lambda _: False)
     (door,) = many.all
     door.refresh()
 
@@ -405,3 +406,34 @@ def test_many_who_ask_for_one_file_cost_one_request(scene: Scene) -> None:
     assert asyncio.run(ask_often()) == [OTHER] * 40
     assert [request.path for request in scene.server.seen].count(path) == 1
     many.stop()
+
+
+@pytest.mark.parametrize(
+    "origin", ["registry.example", "registry.example/blobs", "registry.example/owners", "own.example"]
+)
+def test_an_upstream_takes_no_place_of_another_one_and_not_the_name_of_this_registry(scene: Scene, origin: str) -> None:
+    """Each registry chooses its own origin. Under ``registry.example/blobs``, one got the requests for the other's bytes; with an
+    origin twice in it, no client could read ``upstreams.json`` any more, and nobody pinned the company's registry."""
+    strange = SimulatedRegistry(origin=origin, now=scene.registry.now, owners=[key("thief 1"), key("thief 2")])
+    strange.claim("games")
+    strange.publish()
+    with HostileServer() as other:
+        other.serve(strange.files)
+        honest = Upstream(address=scene.server.url, fingerprint=scene.registry.fingerprint, namespaces=("tools",))
+        hostile = Upstream(address=other.url, fingerprint=strange.fingerprint, namespaces=("games",))
+        for order in ((honest, hostile), (hostile, honest)):
+            settings = Settings(data=scene.folder, upstream=order)
+            many = Doors(settings, Folder(scene.folder / "upstream", private=True), "own.example", lambda _: False)
+            for door in many.all:
+                door.refresh()
+                assert door.trouble is None
+            first = honest if origin == "own.example" else order[0]
+            listed = wire.encode_json(many.offered())
+            assert [one.fingerprint for one in decode_upstreams(listed)] == [first.fingerprint]
+            for path in ("head", wire.blob_path(hashlib.sha256(BYTES).hexdigest()), "owners/head"):
+                for place in (origin, scene.registry.origin):
+                    found = many.find(f"/upstream/{place}/{path}")
+                    assert found is None or found[0].rules == first
+            (warning,) = many.warnings()
+            assert (other.url if first is honest else scene.server.url) in warning
+            many.stop()
