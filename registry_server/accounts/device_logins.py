@@ -95,8 +95,12 @@ def is_known(connection: sa.Connection, device_code: str, now: str) -> bool:
     return _count(connection, device_logins.c.sha256 == digest(device_code), device_logins.c.expires > now) > 0
 
 
-def poll(connection: sa.Connection, device_code: str, now: str, moment: datetime | None = None) -> tuple[str, str]:
-    """A token, once, or an error of RFC 8628 §3.5: ``("token", …)`` or ``("error", "authorization_pending")`` and others."""
+def poll(
+    connection: sa.Connection, device_code: str, now: str, moment: datetime | None = None, *, since: str | None = None
+) -> tuple[str, str]:
+    """A token, once, or an error of RFC 8628 §3.5: ``("token", …)`` or ``("error", "authorization_pending")`` and others.
+
+    ``since``: the time from which the token counts; None: ``now``."""
     moment = moment or datetime.now(UTC)
     key = device_logins.c.sha256 == digest(device_code)
     row = connection.execute(sa.select(device_logins).where(key)).first()
@@ -113,7 +117,8 @@ def poll(connection: sa.Connection, device_code: str, now: str, moment: datetime
     if connection.execute(
         device_logins.update().where(key, device_logins.c.state == APPROVED).values(state=DONE)
     ).rowcount:
-        return "token", tokens.create(connection, row.name, (), now, seconds=TOKEN_SECONDS, account=row.account)
+        begins = now if since is None else since
+        return "token", tokens.create(connection, row.name, (), begins, seconds=TOKEN_SECONDS, account=row.account)
     return "error", "expired_token"
 
 

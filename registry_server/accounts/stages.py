@@ -14,7 +14,6 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.accounts.times import after
 from registry_server.accounts.tokens import Account
 from registry_server.storage.schema import stage_files, stages
 from rye.errors import RyeError
@@ -72,9 +71,10 @@ def same_release(draft: Release, other: Release) -> bool:
 
 
 def add(
-    connection: sa.Connection, draft: Release, account: Account, address: str, now: str, seconds: float
+    connection: sa.Connection, draft: Release, account: Account, address: str, now: str, expires: str
 ) -> tuple[Stage, bool]:
-    """Store a draft; returns the stage and whether it is new. The same draft again gives the same stage."""
+    """Store a draft; returns the stage and whether it is new. The same draft again gives the same stage. ``expires``: the end of
+    a new one."""
     for stage in find(connection, draft.identity.namespace, index_name(draft.identity), draft.version):
         if stage.is_waiting(now) and same_release(stage.draft, draft) and stage.token == account.token:
             return stage, False
@@ -91,7 +91,7 @@ def add(
         "account": account.account,
         "address": address,
         "created": now,
-        "expires": after(now, seconds),
+        "expires": expires,
         "state": STAGED,
     }
     connection.execute(stages.insert().values(row))

@@ -152,18 +152,18 @@ class Service:
             settings,
             self.keep_upload,
             self.let_go,
+            lambda: self.sequencer.clock,
             self._is_clock_right,
         )
         self.token_lookup = TokenLookup(self.engine)
         self.issuers = Issuers()
-        self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)
+        issuer = self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None
+        self.sign_in = SignIn(issuer, settings, self._latest)
         self.issuer_calls = IssuerCalls()
         self.sign_in_rate = RateLimit(settings.sign_in_tries)
         self.poll_rate = RateLimit(settings.sign_in_tries * 10)
         self.form_rate = RateLimit(settings.form_tries)
-        self.exchange = Exchange(
-            self.engine, self.issuers, settings.read != "public", lambda: self.sequencer.clock.latest().timestamp()
-        )
+        self.exchange = Exchange(self.engine, self.issuers, settings.read != "public", self._latest)
         self.searches = SearchPool(settings)
         self.pages = PageCache(
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
@@ -260,10 +260,18 @@ class Service:
         finally:
             self._writes.release()
 
+    def _latest(self) -> float:
+        return self.sequencer.clock.latest().timestamp()
+
     def now_text(self) -> str:
         """The time by which a token, a session, a link or a code has ended: the latest that a clock tells. One that is behind
         prolongs none of them."""
         return write_time(self.sequencer.clock.latest())
+
+    def since_text(self) -> str:
+        """The time from which a new token, session or code counts: the earliest that a clock tells. One that is ahead prolongs
+        none of them."""
+        return write_time(self.sequencer.clock.earliest())
 
     def account(self, token: str) -> Account | None:
         """Return the account of a token; None if the token is not valid."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
 
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.httpx_client import OAuth2Client
@@ -61,11 +61,13 @@ class IssuerReturn(Struct, frozen=True):
 
 
 class SignIn:
-    """Signs people in. Its calls block, so they run in threads. ``issuer``: from the settings; None: none is set."""
+    """Signs people in. Its calls block, so they run in threads. ``issuer``: from the settings; None: none is set. ``clock``: the
+    time by which an identity token has ended, in seconds since 1970."""
 
-    def __init__(self, issuer: Issuer | None, settings: Settings) -> None:
+    def __init__(self, issuer: Issuer | None, settings: Settings, clock: Callable[[], float]) -> None:
         self._issuer = issuer
         self._settings = settings
+        self._clock = clock
 
     @property
     def issuer(self) -> str | None:
@@ -107,7 +109,7 @@ class SignIn:
         identity = answer.get("id_token")
         if not isinstance(identity, str):
             raise RyeError("sign-in-refused", "The issuer gave no identity token.", "Sign in again.")
-        claims = issuer.verify(identity, self._settings.oidc_client_id, time.time())
+        claims = issuer.verify(identity, self._settings.oidc_client_id, self._clock())
         audiences = claims.get("aud")
         is_shared = isinstance(audiences, list) and len(audiences) > 1
         if ("azp" in claims or is_shared) and claims.get("azp") != self._settings.oidc_client_id:

@@ -16,24 +16,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
 from registry_server.accounts import audit_events, stages
 from registry_server.accounts.stage_signers import SIGNED, StageSigners, fingerprints, signers_of
 from registry_server.accounts.stages import Stage
-from registry_server.accounts.times import now_text
+from registry_server.accounts.times import after, now_text
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination, require_scope
 from registry_server.sequencer.acceptance import check_read
 from registry_server.sequencer.admission import BACKDATING
+from registry_server.sequencer.clock import Clock
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import index_name
@@ -56,10 +58,12 @@ class Staging:
         settings: Settings,
         keep: Callable[[Account, str, bytes], object],
         let_go: Callable[[Account, Iterable[str]], None],
+        clock: Callable[[], Clock],
         may_expire: Callable[[], bool],
     ) -> None:
         """``keep``: keeps a file as an account's upload, by its SHA-256. ``let_go``: told of files whose uploads an account needs
-        no more. ``may_expire``: whether the clock can be believed."""
+        no more. ``clock``: a stage and a note end by its latest time. ``may_expire``: whether it can be believed, so that what is
+        over may go."""
         self._engine = engine
         self._origin = origin
         self._public = public
@@ -68,6 +72,7 @@ class Staging:
         self._settings = settings
         self._keep_upload = keep
         self._let_go = let_go
+        self._clock = clock
         self._may_expire = may_expire
         self._swept = time.monotonic()
 
@@ -75,7 +80,7 @@ class Staging:
         """Stage releases, all or none. Raises RyeError."""
         require_scope(account, "stage", "publish")
         self._sweep_sometimes()
-        now = datetime.now(UTC)
+        now = self._clock().now()
         drafts = [
             check_read(SignedNote(text, ()), self._origin, now, self._settings.clock_skew_seconds) for text in texts
         ]
@@ -105,13 +110,11 @@ class Staging:
             stages.hold(connection)
             self._check_shares(connection, account, releases)
             for release in releases:
-                moment = now_text()
-                stage, is_new = stages.add(
-                    connection, release, account, address, moment, self._settings.stage_days * 86_400
-                )
+                expires = after(write_time(self._clock().earliest()), self._settings.stage_days * 86_400)
+                stage, is_new = stages.add(connection, release, account, address, self._now_text(), expires)
                 if is_new:
                     detail = {"release": f"{release.identity}@{release.version}", "sha256": release.file.sha256}
-                    self._record(connection, moment, "stage.create", stage.id, account, address, detail)
+                    self._record(connection, "stage.create", stage.id, account, address, detail)
                 rows.append(self._row(connection, stage))
         self._let_go(account, files)
         return rows
@@ -119,7 +122,7 @@ class Staging:
     def listing(self, account: Account, *, everything: bool) -> list[wire.StageRow]:
         """Return the stages that this account may see: pending ones, or with ``everything`` also decided ones."""
         with database.reader(self._engine) as connection:
-            rows = stages.listing(connection, account, now_text(), everything=everything, most=_LISTED)
+            rows = stages.listing(connection, account, self._now_text(), everything=everything, most=_LISTED)
             return [self._row(connection, stage) for stage in rows]
 
     def detail(self, account: Account, identifier: str) -> wire.StageDetail:
@@ -133,7 +136,7 @@ class Staging:
     def signers(self, account: Account, identifier: str) -> StageSigners | None:
         """Return who has signed a stage and who still can; None: nobody has claimed its namespace. Raises RyeError
         ``no-such-entry``."""
-        now = datetime.now(UTC)
+        now = self._clock().latest()
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
             link = Ledger(connection).chain(stage.namespace).current(now)
@@ -146,7 +149,7 @@ class Staging:
         """Return a file of a pending stage. Raises RyeError ``no-such-entry``, ``not-found``."""
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
-        if not stage.is_waiting(now_text()) or sha256 not in stages.files_of(stage.draft):
+        if not stage.is_waiting(self._now_text()) or sha256 not in stages.files_of(stage.draft):
             raise RyeError(
                 "not-found",
                 "The stage does not have this file, or no longer has it.",
@@ -156,14 +159,14 @@ class Staging:
 
     def reject(self, account: Account, identifier: str, reason: str, address: str) -> wire.StageRow:
         """Reject a pending stage. Raises RyeError ``no-such-entry``, ``stage-decided``."""
-        now = now_text()
+        now = self._now_text()
         with database.change(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
             if not stage.is_waiting(now) or not stages.decide(
                 connection, stage.id, stages.REJECTED, now, reason=reason
             ):
-                raise _decided(stage)
-            self._record(connection, now, "stage.reject", stage.id, account, address, {"reason": reason})
+                raise _decided(stage, now)
+            self._record(connection, "stage.reject", stage.id, account, address, {"reason": reason})
             row = self._row(connection, stages.get(connection, stage.id))
         self._forget(stage)
         return row
@@ -176,14 +179,15 @@ class Staging:
         """
         require_scope(account, "publish")
         note = notes.parse(text)
-        now = datetime.now(UTC)
-        release = check_read(note, self._origin, now, self._settings.clock_skew_seconds).statement
+        clock = self._clock()
+        release = check_read(note, self._origin, clock.now(), self._settings.clock_skew_seconds).statement
+        now = clock.latest()
         with database.change(self._engine) as connection:
             stage = self._visible(connection, account, identifier, hold=True)
             if not stages.may_decide(account, stage):
                 raise stages.unknown(identifier)
-            if not stage.is_waiting(now_text()):
-                raise _decided(stage)
+            if not stage.is_waiting(write_time(now)):
+                raise _decided(stage, write_time(now))
             if not isinstance(release, Release) or not stages.same_release(stage.draft, release):
                 raise RyeError(
                     "stage-differs", "The note is not the staged release.", "Sign what `rye stage show` shows."
@@ -208,7 +212,7 @@ class Staging:
                 "needed": link.keyset.release_threshold,
                 "keys": fingerprints(note, link),
             }
-            self._record(connection, now_text(), SIGNED, stage.id, account, address, detail)
+            self._record(connection, SIGNED, stage.id, account, address, detail)
         if len(notes.verify(merged, link.keys)) < link.keyset.release_threshold:
             return stage, None
         kept: list[str] = []
@@ -223,11 +227,11 @@ class Staging:
 
     def approved(self, account: Account, identifier: str, position: int, address: str) -> None:
         """Record that a stage is in the log, and end other stages of the same version."""
-        now = now_text()
+        now = self._now_text()
         with database.change(self._engine) as connection:
             stage = stages.get(connection, identifier)
             stages.decide(connection, stage.id, stages.APPROVED, now, position=position)
-            self._record(connection, now, "stage.approve", stage.id, account, address, {"log": position})
+            self._record(connection, "stage.approve", stage.id, account, address, {"log": position})
             name = index_name(stage.draft.identity)
             others = stages.find(connection, stage.namespace, name, stage.draft.version)
             for other in others:
@@ -246,10 +250,10 @@ class Staging:
         may_expire = self._may_expire()
         with database.change(self._engine) as connection:
             if may_expire:
-                stages.expire(connection, now_text())
+                stages.expire(connection, self._now_text())
             needed = stages.needed_files(connection)
             taken_down = frozenset(Ledger(connection).all_taken_down())
-        limit = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
+        limit = (self._clock().now() - timedelta(hours=1)).timestamp()
         for path, _, modified in list(self._staged.listing()):
             if path in taken_down or (may_expire and path not in needed and modified < limit):
                 self._staged.delete(path)
@@ -262,8 +266,12 @@ class Staging:
 
     # -- parts --------------------------------------------------------------------------------------------------------
 
+    def _now_text(self) -> str:
+        """The time by which a stage has ended."""
+        return write_time(self._clock().latest())
+
     def _check_shares(self, connection: sa.Connection, account: Account, releases: Sequence[Release]) -> None:
-        size, now = sum(sum(stages.files_of(release).values()) for release in releases), now_text()
+        size, now = sum(sum(stages.files_of(release).values()) for release in releases), self._now_text()
         if stages.open_bytes(connection, now, account) + size > self._settings.account_stages_bytes:
             raise RyeError(
                 "stages-full",
@@ -325,9 +333,10 @@ class Staging:
         return release.keyset == link.keyset.number and release.time > now - BACKDATING + timedelta(hours=1)
 
     def _row(self, connection: sa.Connection, stage: Stage) -> wire.StageRow:
-        link = Ledger(connection).chain(stage.namespace).current(datetime.now(UTC))
+        now = self._clock().latest()
+        link = Ledger(connection).chain(stage.namespace).current(now)
         signed = 0
-        if stage.note is not None and link is not None and self._is_fresh(stage.note, link, datetime.now(UTC)):
+        if stage.note is not None and link is not None and self._is_fresh(stage.note, link, now):
             signed = len({line.key_id for line in stage.note.signatures})
         draft = stage.draft
         return wire.StageRow(
@@ -339,7 +348,7 @@ class Staging:
             description=draft.description,
             sha256=draft.file.sha256,
             size=stage.size,
-            state=stage.state_at(now_text()),
+            state=stage.state_at(write_time(now)),
             created=stage.created,
             expires=stage.expires,
             by=stage.token,
@@ -353,7 +362,6 @@ class Staging:
     @staticmethod
     def _record(
         connection: sa.Connection,
-        now: str,
         action: str,
         stage: str,
         account: Account,
@@ -361,7 +369,9 @@ class Staging:
         detail: Mapping[str, object],
     ) -> None:
         actor = f"token:{account.token}" if account.token else f"account:{account.account}"
-        audit_events.record(connection, now, action, f"stage:{stage}", actor=actor, address=address, detail=detail)
+        audit_events.record(
+            connection, now_text(), action, f"stage:{stage}", actor=actor, address=address, detail=detail
+        )
 
 
 def _refuse_taken_down(ledger: Ledger, files: Iterable[str]) -> None:
@@ -386,9 +396,9 @@ def _check_lines(note: SignedNote, link: Link) -> None:
     notes.verify(note, link.keys)
 
 
-def _decided(stage: Stage) -> RyeError:
+def _decided(stage: Stage, now: str) -> RyeError:
     return RyeError(
         "stage-decided",
-        f"The stage {stage.id} is already {stage.state_at(now_text())}.",
+        f"The stage {stage.id} is already {stage.state_at(now)}.",
         "`rye stage list --all` shows the outcome.",
     )

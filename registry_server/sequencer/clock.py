@@ -13,7 +13,8 @@ Rules:
 "Agree" means within the setting ``clock_skew_seconds``. Breaking rules 1 to 3 is ``clock-jumped``, rule 4
 ``clock-ahead``. Nothing is remembered about a clock that was wrong: when it is right again, signing continues.
 
-Reading goes on meanwhile. Whether a token, a session or a link has ended is decided by the latest of these times.
+Reading goes on meanwhile. A token, a session, a link or a stage ends by the latest of these times, and its span is counted from
+the earliest: a wrong clock can shorten it, and never makes it longer.
 """
 
 from __future__ import annotations
@@ -90,12 +91,19 @@ class Clock:
     def latest(self) -> datetime:
         """The latest time that the wall clock or a witness tells. Of two clocks that contradict each other, nobody knows which is
         right; what ends at a time has ended if one of them says so."""
+        return max(self._times())
+
+    def earliest(self) -> datetime:
+        """The earliest time that the wall clock or a witness tells: what lasts for some time is counted from it."""
+        return min(self._times())
+
+    def _times(self) -> list[datetime]:
         now = self._wall()
         if self._steady is None:
-            return now
+            return [now]
         steady = self._steady()
         told = [*self._told.values(), *(() if self._anchor is None else (self._anchor,))]
-        return max([now, *(datetime.fromtimestamp(one.seconds + steady - one.steady, UTC) for one in told)])
+        return [now, *(datetime.fromtimestamp(one.seconds + steady - one.steady, UTC) for one in told)]
 
     def believed(self) -> Believed:
         """Return what the clock is compared with."""

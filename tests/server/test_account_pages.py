@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from registry_server.accounts import device_logins, members
 from registry_server.accounts.times import after, now_text
+from registry_server.sequencer.clock import Clock
 from registry_server.settings import load
 from registry_server.storage import database
 from rye.errors import RyeError
@@ -271,6 +273,25 @@ class TestOidc:
             assert "alice@example.org" in page.text
         with database.reader(club.service.engine) as connection:
             assert [member.subject for member in members.listing(connection)] == ["alice@example.org"]
+
+    @pytest.mark.processes
+    def test_a_clock_that_was_set_back_prolongs_no_identity_token(
+        self, club: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whoever had an old answer of the issuer could still sign in with it."""
+        clock = Clock(club.service.settings, steady=lambda: time.monotonic() + later)
+        later = 0.0
+        clock.check(None)
+        monkeypatch.setattr(club.service.sequencer, "clock", clock)
+        path, cookie = self.begin(club)
+        later = 2 * 86_400.0  # two days pass, and the wall clock does not see them
+        answer = club.get(path, headers={"Cookie": cookie})
+        assert answer.status_code in (401, 403), answer.text
+        assert "it has expired" in answer.text
+        later = 0.0
+        path, cookie = self.begin(club)
+        assert club.get(path, headers={"Cookie": cookie}).status_code == 303
+        club.client.cookies.clear()
 
     @pytest.mark.processes
     def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(self, club: LocalRegistry) -> None:

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import members, registry_keys, stages
 from registry_server.accounts.registry_keys import PrivateKey
+from registry_server.accounts.times import after, now_text
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.sequencer import clock as clock_module
@@ -29,7 +30,7 @@ from registry_server.sequencer.clock import Clock, steady_seconds
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings, load
-from registry_server.storage import database
+from registry_server.storage import database, schema
 from registry_server.storage.store_factory import public_objects, upload_objects
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
@@ -269,9 +270,7 @@ class TestAnswers:
             local.service.sequencer.clock = Clock(local.service.settings, machine.wall, machine.steady)
             yield local, machine
 
-    def test_a_clock_that_is_ahead_expires_nothing(
-        self, local: tuple[LocalRegistry, Machine], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_clock_that_is_ahead_expires_nothing(self, local: tuple[LocalRegistry, Machine]) -> None:
         """A server with such a clock ended all stages at its start, and deleted uploads that another one was about to publish."""
         registry, machine = local
         ahead = timedelta(days=60)
@@ -283,11 +282,9 @@ class TestAnswers:
         for folder in ("uploads", "staged"):  # the clock that is ahead finds them old
             for path in filter(Path.is_file, (registry.data / folder).rglob("*")):
                 os.utime(path, times=(time.time() - ahead.total_seconds(),) * 2)
-        later = write_time(datetime.now(UTC) + ahead)
-        monkeypatch.setattr("registry_server.api.staging.now_text", lambda: later)
         service, name = registry.service, sha256(upload).hexdigest()
-        for shift, is_there in ((ahead, True), (NONE, False)):
-            machine.shift = shift
+        for shift, waited, is_there in ((ahead, NONE, True), (NONE, ahead, False)):
+            machine.shift, machine.waited = shift, waited.total_seconds()
             service._sweep(always=True)
             service.staging.sweep()
             with database.reader(service.engine) as connection:
@@ -344,6 +341,44 @@ class TestAnswers:
             assert account is None
         refused = registry.get("/api/v1/whoami", token)
         assert (refused.status_code, error_code(refused)) == (503, "clock-jumped")  # it is not the token's fault
+
+    def test_a_clock_that_is_set_back_prolongs_no_stage(self, local: tuple[LocalRegistry, Machine]) -> None:
+        """Its files could be read and it could be rejected for as long as the machine's clock said so."""
+        registry, machine = local
+        acme, token = registry.owner("acme"), registry.token(seconds=None)
+        identifier, draft = stage(registry, acme, "a/waiting", token)
+        registry.service.sequencer.clock.check(None)
+        file = f"/api/v1/stages/{identifier}/files/{draft.file.sha256}"
+        assert registry.get(file, token).status_code == 200
+        days = timedelta(days=registry.service.settings.stage_days)
+        machine.waited, machine.shift = days.total_seconds(), -days
+        assert registry.get(file, token).status_code == 404
+        assert registry.get("/api/v1/stages", token).json()["stages"] == []
+        assert registry.get(f"/api/v1/stages/{identifier}", token).json()["stage"]["state"] == "expired"
+        rejected = registry.post(f"/api/v1/stages/{identifier}/rejection", token, json={"reason": "late"})
+        assert error_code(rejected) == "stage-decided"
+        assert "expired" in rejected.text
+
+    def test_a_clock_that_is_ahead_begins_nothing_later(self, local: tuple[LocalRegistry, Machine]) -> None:
+        """What was signed in, or staged, while the clock was a year ahead lasted a year longer once it was right again."""
+        registry, machine = local
+        service = registry.service
+        acme, token = registry.owner("acme"), registry.token()
+        data = acme.file("a/waiting")
+        assert registry.blob(data, token).status_code == 201
+        service.sequencer.clock.check(None)
+        with database.change(service.engine) as connection:
+            link = members.make_link(connection, members.create(connection, "ada", now_text()).id, now_text())
+        machine.shift = timedelta(minutes=9)  # the link has not ended yet
+        assert registry.post(f"/-/account/link/{link}").status_code == 303
+        account = service.account(token)
+        assert account is not None
+        service.staging.add(account, [acme.release("a/waiting", data).text()], "192.0.2.1")
+        soon = write_time(datetime.now(UTC) + timedelta(minutes=1))
+        with database.reader(service.engine) as connection:
+            assert connection.scalar(sa.select(schema.sessions.c.expires)) <= after(soon, members.SESSION_SECONDS)
+            stage_days = service.settings.stage_days * 86_400
+            assert connection.scalar(sa.select(schema.stages.c.expires)) <= after(soon, stage_days)
 
     def test_a_publishers_own_clock_is_still_the_publishers(self, local: tuple[LocalRegistry, Machine]) -> None:
         registry, _ = local
@@ -575,6 +610,18 @@ def test_settings_hold_the_one_number(tmp_path: Path) -> None:
     machine.shift = timedelta(seconds=62)
     with pytest.raises(RyeError):
         clock.check(None)
+
+
+def test_what_ends_does_so_by_the_latest_clock_and_begins_by_the_earliest(tmp_path: Path) -> None:
+    machine = Machine()
+    clock = Clock(Settings(data=tmp_path), machine.wall, machine.steady)
+    clock.check(None)
+    for hours in (-3, 0, 3):
+        machine.shift = timedelta(hours=hours)
+        told = [(time - datetime.now(UTC)).total_seconds() for time in (clock.earliest(), clock.now(), clock.latest())]
+        assert told == pytest.approx([min(hours, 0) * 3600, hours * 3600, max(hours, 0) * 3600], abs=60)
+    alone = Clock(Settings(data=tmp_path), machine.wall)
+    assert (alone.latest() - alone.earliest()).total_seconds() < 60
 
 
 def test_a_request_may_look_while_the_store_tells_its_time(tmp_path: Path) -> None:
