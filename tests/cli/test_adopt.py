@@ -6,11 +6,13 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rye.errors import RyeError
 from rye.workspace.authoring.adopting import AdoptRequest, adopt_skills
+from rye.workspace.authoring.skill_folders import SkillFolders
 from rye.workspace.named_file import NamedFile
 from tests.scenes.person import Person
 
@@ -94,6 +96,49 @@ def test_a_file_that_changes_after_it_was_looked_at_is_not_adopted(rye: Person) 
     with pytest.raises(RyeError, match="changed just now"):
         list(adopting)
     assert not rye.path(".ai/skills/second").exists()
+
+
+@pytest.mark.parametrize("place", [".ai", ".ai/skills"])
+def test_a_link_that_takes_a_folder_s_place_after_the_check_leads_nowhere(
+    rye: Person, tmp_path: Path, place: str
+) -> None:
+    """A second program that may write in the project needs only the moment between two skills."""
+    for name in ("first", "second"):
+        rye.write(f"far/skills/{name}/SKILL.md", f"---\nname: {name}\ndescription: It helps.\n---\n\nHelp.\n")
+    adopting = adopt_skills(rye.library, AdoptRequest(NamedFile(rye.path("far/skills"), "far/skills")))
+    assert next(adopting).status == "adopted"
+    elsewhere = tmp_path / "elsewhere"
+    rye.path(place).rename(elsewhere)
+    rye.path(place).symlink_to(elsewhere)
+    with pytest.raises(RyeError) as caught:
+        list(adopting)
+    assert caught.value.code == "symlink-in-the-way"
+    assert not list(elsewhere.rglob("second"))
+    assert not list(elsewhere.rglob(".adopting-*"))
+
+
+@pytest.mark.parametrize("what", ["link", "edit"])
+def test_what_takes_the_place_of_a_skill_after_it_was_looked_at_is_not_fixed_in_place(
+    rye: Person, tmp_path: Path, what: str
+) -> None:
+    text = "---\nname: {name}\ndescription: It helps.\n---\n\nHelp.\r\n"
+    for name in ("first", "second"):
+        rye.write(f"far/skills/{name}/SKILL.md", text.format(name=name))
+    adopting = adopt_skills(rye.library, AdoptRequest(NamedFile(rye.path("far/skills"), "far/skills"), in_place=True))
+    assert next(adopting).status == "adopted"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    mine = elsewhere / "SKILL.md"
+    if what == "link":
+        mine.write_text("Mine.\n")
+        shutil.rmtree(rye.path("far/skills/second"))
+        rye.path("far/skills/second").symlink_to(elsewhere)
+    else:
+        mine = rye.write("far/skills/second/SKILL.md", "Mine.\n")
+    with pytest.raises(RyeError) as caught:
+        list(adopting)
+    assert caught.value.code == ("symlink-in-the-way" if what == "link" else "changed-meanwhile")
+    assert mine.read_text() == "Mine.\n"
 
 
 def test_only_line_endings_and_a_byte_order_mark_change(rye: Person) -> None:
@@ -400,6 +445,47 @@ def test_an_update_keeps_what_is_no_part_of_the_skill(rye: Person) -> None:
     assert (code, rows["words"][0]) == (1, "refused")
     assert "it now has notes/mine.md, and .ai/skills/words/notes/mine.md is yours" in str(rows["words"][1])
     assert (copy / "notes/mine.md").read_text() == "Mine.\n"
+
+
+@pytest.mark.processes
+def test_an_update_replaces_no_folder_elsewhere(rye: Person, tmp_path: Path) -> None:
+    """Another project's copies of the same skills, by a link in place of this one's between two skills."""
+    origin = Origin(rye)
+    origin.adopt()
+    for name in ("other", "words"):
+        origin.write(name, "license: MIT\n")
+    origin.commit()
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(rye.path(".ai/skills"), elsewhere)
+    before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()}
+    request = AdoptRequest(NamedFile(rye.path("kit"), "kit"), update=True)
+    adopting = adopt_skills(rye.library, request)
+    assert next(adopting).status == "updated"
+    rye.path(".ai/skills").rename(tmp_path / "aside")
+    rye.path(".ai/skills").symlink_to(elsewhere)
+    with pytest.raises(RyeError) as caught:
+        list(adopting)
+    assert caught.value.code == "symlink-in-the-way"
+    assert {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.processes
+def test_an_update_keeps_an_edit_that_comes_while_it_is_written(rye: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder was looked at, then a new one was written, and then the old one deleted, whatever it had become."""
+    origin = Origin(rye)
+    origin.adopt()
+    origin.write("words", "license: MIT\n")
+    origin.commit()
+    staged = SkillFolders._staged
+
+    def edited(*words: Any) -> str:
+        rye.write(".ai/skills/words/ref.md", "Mine.\n")
+        return staged(*words)
+
+    monkeypatch.setattr(SkillFolders, "_staged", edited)
+    assert rye.run("adopt", "kit", "--update", "--json").error["code"] == "changed-meanwhile"
+    assert rye.path(".ai/skills/words/ref.md").read_text() == "Mine.\n"
+    assert sorted(path.name for path in rye.path(".ai/skills").iterdir()) == ["other", "words"]
 
 
 @pytest.mark.processes

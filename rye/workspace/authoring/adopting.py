@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -30,12 +28,12 @@ from rye.project.context import require_project, walk
 from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address, is_on_disk
 from rye.publishing.working_tree import checkout_of, uncommitted
 from rye.sources.inventory.order import rank
-from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
 from rye.text.facts import ALARM, Fact, find_facts
 from rye.text.facts.readable import readable_text
 from rye.workspace.authoring.adoption_renewal import AttachedBytes, Recorded, SkillFiles, base_of, is_same, recorded_in
+from rye.workspace.authoring.skill_folders import SKILLS, NewFile, replace_read, skill_folders
 from rye.workspace.authoring.version_bump import raised
 
 if TYPE_CHECKING:
@@ -118,11 +116,10 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
     if version_problem(request.version) is not None:
         raise UsageError("bad-version", f"{request.version!r} is not a version.", "Write X.Y.Z, such as 0.1.0.")
     folders = _skills(request.folder)
-    skills = None
+    project = None
     if not request.in_place:
-        project = require_project(context.cwd)
-        skills = project.ai / "skills"
-        refuse_links(project.root, skills)
+        project = require_project(context.cwd).root
+        refuse_links(project, project / SKILLS)
     origins = {} if request.in_place else _origins([path for path, _ in folders], request.folder.path)
     candidates = []
     with context.progress("reading the skills", len(folders)) as advance:
@@ -131,7 +128,7 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
             advance()
     taken: dict[str, str] = {}
     for skill in candidates:
-        yield _adopted(context.cwd, request, skill, skills, taken, origins.get(skill.folder))
+        yield _adopted(context.cwd, request, skill, project, taken, origins.get(skill.folder))
 
 
 def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
@@ -201,11 +198,11 @@ def _adopted(
     cwd: Path,
     request: AdoptRequest,
     skill: FoundSkill,
-    skills: Path | None,
+    project: Path | None,
     taken: dict[str, str],
     origin: str | None,
 ) -> AdoptedSkill:
-    """Adopt one skill: into the folder ``skills``, or in place if that is None. ``origin``: where it comes from."""
+    """Adopt one skill: into this project, or in place if that is None. ``origin``: where it comes from."""
 
     def became(status: Status, target: Path, what: str | None = None) -> AdoptedSkill:
         return AdoptedSkill(skill, status, target, os.path.relpath(target, cwd), what)
@@ -217,16 +214,17 @@ def _adopted(
     written: Status = "would-adopt" if request.dry_run else "adopted"
     if not skill.publishable or name is None or not is_segment(name):
         return refused(_rule_broken(skill))
-    if skills is None:
+    if project is None:
         if skill.adoption.fixed is None:
             return became("unchanged", skill.folder)
         if not request.dry_run:
-            replace_file(skill.folder / MAIN, skill.main_bytes)
+            place = skill.folder / MAIN
+            replace_read(request.folder.path, place, f"{skill.shown}/{MAIN}", skill.data, skill.main_bytes)
         return became(written, skill.folder)
     if name in taken:
         return refused(f"{taken[name]} has the same name")
     taken[name] = skill.shown
-    target = skills / name
+    target = project / SKILLS / name
     if target.exists() or target.is_symlink():
         if target.resolve() == skill.folder.resolve():
             if skill.adoption.fixed is None:
@@ -262,10 +260,14 @@ def _adopted(
         if (clash := _clash(kept, skill)) is not None:
             return refused(f"it now has {clash[0]}, and {os.path.join(shown, clash[1])} is yours; move that away first")
         if not request.dry_run:
-            _replace(_renewed(skill, name, recorded, origin), target, kept)
+            files = _new_files(_renewed(skill, name, recorded, origin))
+            with skill_folders(project) as folders:
+                folders.replace(name, files, kept, lambda old: _is_still(old, copy, kept))
         return became("would-update" if request.dry_run else "updated", target, moved)
     if not request.dry_run:
-        _copy(skill, target)
+        files = _new_files(skill)
+        with skill_folders(project) as folders:
+            folders.add(name, files)
     return became(written, target)
 
 
@@ -311,6 +313,11 @@ def _not_of_the_skill(folder: Path, copy: SkillFiles) -> list[str]:
     return sorted(path for path in paths if path != MAIN and path not in copy.attached)
 
 
+def _is_still(folder: Path, copy: SkillFiles, kept: Sequence[str]) -> bool:
+    """Whether a folder has exactly what was read of a copy, and what is kept of it."""
+    return _read(folder) == copy and _not_of_the_skill(folder, copy) == list(kept)
+
+
 def _clash(kept: Iterable[str], skill: FoundSkill) -> tuple[str, str] | None:
     """A file that the skill has now, and one that is kept and needs its place."""
     there = [MAIN, *(file.path for file in skill.files)]
@@ -320,56 +327,13 @@ def _clash(kept: Iterable[str], skill: FoundSkill) -> tuple[str, str] | None:
     )
 
 
-def _replace(skill: FoundSkill, target: Path, kept: Iterable[str]) -> None:
-    """Put the folder in another's place, with what is ``kept`` of that. The old folder is moved aside, and is deleted once
-    everything is in place: until then, nothing of it is lost."""
-    staged = _staged(skill, target.parent)
-    aside = Path(tempfile.mkdtemp(prefix=".adopting-", dir=target.parent))
-    old = aside / target.name
-    try:
-        target.rename(old)
-        staged.rename(target)
-    except BaseException:
-        if old.exists():
-            old.rename(target)
-        aside.rmdir()
-        shutil.rmtree(staged, ignore_errors=True)
-        raise
-    for path in kept:
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        os.rename(old / path, target / path)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _copy(skill: FoundSkill, target: Path) -> None:
-    """Write the folder under a temporary name, then rename it, so that it appears whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staged = _staged(skill, target.parent)
-    try:
-        staged.rename(target)
-    except BaseException:
-        shutil.rmtree(staged, ignore_errors=True)
-        raise
-
-
-def _staged(skill: FoundSkill, parent: Path) -> Path:
-    """Write the folder under a temporary name, and return it."""
-    staged = Path(tempfile.mkdtemp(prefix=".adopting-", dir=parent))
-    try:
-        (staged / MAIN).write_bytes(skill.main_bytes)
-        for file in skill.files:
-            data = read_bytes(skill.folder / file.path, file.size, root=skill.folder)
-            if sha256(data).hexdigest() != file.sha256:
-                raise RyeError("changed-meanwhile", f"{skill.shown}/{file.path} was changed just now.", "Run it again.")
-            destination = staged / file.path
-            destination.parent.mkdir(parents=True, exist_ok=True)
-            destination.write_bytes(data)
-            if file.executable:
-                destination.chmod(destination.stat().st_mode | 0o111)
-        mask = os.umask(0)
-        os.umask(mask)
-        staged.chmod(0o777 & ~mask)
-    except BaseException:
-        shutil.rmtree(staged, ignore_errors=True)
-        raise
-    return staged
+def _new_files(skill: FoundSkill) -> dict[str, NewFile]:
+    """The files of a skill as they will be in the project. Raises RyeError ``changed-meanwhile`` for one that was looked at with
+    other bytes."""
+    files = {MAIN: NewFile(skill.main_bytes)}
+    for file in skill.files:
+        data = read_bytes(skill.folder / file.path, file.size, root=skill.folder)
+        if sha256(data).hexdigest() != file.sha256:
+            raise RyeError("changed-meanwhile", f"{skill.shown}/{file.path} was changed just now.", "Run it again.")
+        files[file.path] = NewFile(data, file.executable)
+    return files
