@@ -13,7 +13,8 @@ extended with them, and step 3 runs for them.
 
 Recovery (:func:`recover`) needs only the journal and the files: it moves files in ``old`` back and removes created
 files that are no longer in ``stage``. It can be interrupted and repeated. One run at a time holds ``lock``. Nothing is
-ever written through a symbolic link: a link in a file's path is refused, and one that appears later is not followed.
+ever written through a symbolic link: a link in a file's path is refused, and one that appears later is not followed. That holds
+for ``.ai/.rye`` itself, too: it is opened once (:class:`Records`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 
@@ -35,8 +36,9 @@ from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.limits import PROJECT
 from rye.project.agent_programs import is_attributes_file, is_deploy_place
-from rye.project.layout import Project, read_project_file
-from rye.storage.safe_files import LockTimeout, file_lock, real_folder, refuse_links, remove_tree
+from rye.project.layout import Project
+from rye.storage.atomic import replace_file
+from rye.storage.safe_files import LockTimeout, file_lock, open_regular, real_folder, refuse_links, remove_tree
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -95,6 +97,66 @@ def _no_step(_name: str) -> None:
     return None
 
 
+class Records:
+    """Rye's own records of a project, the folder ``.ai/.rye``: opened without following links, so that what a run keeps, moves
+    and removes there does so in that folder, whatever takes its place meanwhile."""
+
+    def __init__(self, path: Path, descriptor: int | None, prefix: str) -> None:
+        self.path = path
+        self.descriptor = descriptor
+        self._prefix = prefix
+
+    @classmethod
+    @contextmanager
+    def opened(cls, project: Project, *, make: bool) -> Iterator[Records]:
+        """Open the folder. Raises RyeError ``symlink-in-the-way``, OSError."""
+        with real_folder(project.root, ".ai/.rye", make=make) as (descriptor, prefix):
+            yield cls(_work(project), descriptor, prefix)
+
+    def place(self, name: str) -> str:
+        """A file's name for calls with the ``descriptor``."""
+        return f"{self._prefix}{name}"
+
+    def holds(self, name: str) -> bool:
+        """Whether there is something of this name."""
+        return _is_there(self.place(name), self.descriptor)
+
+    def create(self, name: str, mode: int = 0o666) -> BinaryIO:
+        """Create a file. Raises OSError, also if something is there."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        return os.fdopen(os.open(self.place(name), flags, mode, dir_fd=self.descriptor), "wb")
+
+    def write(self, name: str, data: bytes, mode: int) -> None:
+        """Replace a file. Raises OSError."""
+        replace_file(Path(self.place(name)), data, folder=self.descriptor, mode=mode)
+
+    def remove(self, name: str) -> None:
+        """Remove a file or folder, if it is there."""
+        remove_tree(self.place(name), self.descriptor)
+
+    @contextmanager
+    def emptied(self, name: str) -> Iterator[Records]:
+        """Yield a new empty folder in the place of what is there."""
+        self.remove(name)
+        os.mkdir(self.place(name), dir_fd=self.descriptor)
+        with self.below(name) as folder:
+            yield folder
+
+    @contextmanager
+    def below(self, name: str) -> Iterator[Records]:
+        """Yield a folder in this one. Raises RyeError ``symlink-in-the-way``, OSError."""
+        with real_folder(self.path, name, make=False, opened=self.descriptor) as (descriptor, prefix):
+            yield Records(self.path / name, descriptor, prefix)
+
+    def sync(self) -> None:
+        """Wait until the names in the folder are on the disk."""
+        descriptor = os.open(self.place("."), os.O_RDONLY, dir_fd=self.descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 @contextmanager
 def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     """Lock the project, recover from an interrupted run, and yield a writer. Raises ``in-use`` if another run has it."""
@@ -102,12 +164,12 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     # Check before creating anything: all of this can come from a hostile repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
         refuse_links(project.root, place)
-    _read_journal(work)
-    make_records(project)
+    with contextlib.suppress(FileNotFoundError), Records.opened(project, make=False) as records:
+        _read_journal(records)
     try:
-        with file_lock(work / "lock", LOCK_SECONDS):
-            recover(project)
-            yield Writer(project, step)
+        with records_of(project) as records, file_lock(work / "lock", LOCK_SECONDS):
+            _recover(project, records)
+            yield Writer(project, records, step)
     except LockTimeout:
         raise TransactionError(
             "in-use",
@@ -117,15 +179,15 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
         ) from None
 
 
-def make_records(project: Project) -> Path:
-    """Create the folder of Rye's own records, which version control ignores. Raises RyeError ``symlink-in-the-way``, OSError."""
-    work = _work(project)
-    refuse_links(project.root, work)
-    work.mkdir(parents=True, exist_ok=True)
-    ignore = work / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="ascii")
-    return work
+@contextmanager
+def records_of(project: Project) -> Iterator[Records]:
+    """Open the folder of Rye's own records, which version control ignores. It is made if it is missing.
+
+    Raises RyeError ``symlink-in-the-way``, OSError."""
+    with Records.opened(project, make=True) as records:
+        with contextlib.suppress(FileExistsError), records.create(".gitignore") as ignore:
+            ignore.write(b"*\n")
+        yield records
 
 
 def _work(project: Project) -> Path:
@@ -150,10 +212,11 @@ _RECORDS = ".ai/.rye/"
 class Writer:
     """Applies changes to a locked project. Created by :func:`exclusive`."""
 
-    def __init__(self, project: Project, step: Step) -> None:
+    def __init__(self, project: Project, records: Records, step: Step) -> None:
         self._project = project
-        self._work = _work(project)
+        self._records = records
         self._step = step
+        self._staged = self._old = records
         self._real_folders: set[str] = set()
         self._targets: dict[str, str] = {}
 
@@ -168,33 +231,38 @@ class Writer:
         if not needed and not folders and then is None:
             return 0
         rows: list[_JournalRow] = []
-        try:
-            self._make(needed, rows)
-            _remove_folders(self._project.root, folders)
-            if then is not None:
-                more = then()
-                self._make(self._needed(more.changes), rows)
-                _remove_folders(self._project.root, more.folders)
-        except BaseException:
-            recover(self._project)
-            raise
+        with contextlib.ExitStack() as opened:
+            try:
+                self._make(needed, rows, opened)
+                _remove_folders(self._project.root, folders)
+                if then is not None:
+                    more = then()
+                    self._make(self._needed(more.changes), rows, opened)
+                    _remove_folders(self._project.root, more.folders)
+            except BaseException:
+                _recover(self._project, self._records)
+                raise
         if rows:
             self._step("commit")
-            (self._work / "journal").unlink()
-            _sync_folder(self._work)
+            os.unlink(self._records.place("journal"), dir_fd=self._records.descriptor)
+            self._records.sync()
             self._step("clean")
-            self._clean()
+            _clean(self._records)
         return sum(not row.path.startswith(_RECORDS) for row in rows)
 
     def _needed(self, changes: Sequence[Change]) -> list[Change]:
         ordered = sorted(changes, key=lambda change: change.data is not None)
         return [change for change in ordered if self._differs(change)]
 
-    def _make(self, changes: Sequence[Change], rows: list[_JournalRow]) -> None:
-        """Make one round of changes, and append its rows to ``rows``, the journal so far."""
+    def _make(self, changes: Sequence[Change], rows: list[_JournalRow], opened: contextlib.ExitStack) -> None:
+        """Make one round of changes, and append its rows to ``rows``, the journal so far. ``opened``: closes the folders of the
+        first round, which the second one uses as well."""
         if not changes:
             return
         first = len(rows)
+        if first == 0:
+            self._staged = opened.enter_context(self._records.emptied("stage"))
+            self._old = opened.enter_context(self._records.emptied("old"))
         self._stage(changes, first)
         rows.extend(self._row(change) for change in changes)
         self._write_journal(rows)
@@ -251,34 +319,26 @@ class Writer:
         return target
 
     def _stage(self, changes: Sequence[Change], first: int) -> None:
-        if first == 0:
-            for name in ("stage", "old"):
-                remove_tree(self._work / name)
-                (self._work / name).mkdir()
-        stage = str(self._work / "stage")
         for number, change in enumerate(changes, first):
             if change.data is None:
                 continue
             self._step(f"stage {number}")
-            staged = f"{stage}/{number}"
-            mode = 0o755 if change.executable else 0o644
-            descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(descriptor, "wb") as stream:
+            with self._staged.create(str(number), 0o755 if change.executable else 0o644) as stream:
                 stream.write(change.data)
                 if change.mode is not None and os.name == "posix":
                     os.fchmod(stream.fileno(), change.mode)
 
     def _write_journal(self, rows: Sequence[_JournalRow]) -> None:
-        draft = self._work / "journal.new"
+        records, folder = self._records, self._records.descriptor
         self._step("journal")
-        remove_tree(draft)  # opening a named pipe would wait forever for a reader
-        with draft.open("x", encoding="utf-8") as stream:
-            json.dump([row.as_json() for row in rows], stream)
+        records.remove("journal.new")  # opening a named pipe would wait forever for a reader
+        with records.create("journal.new") as stream:
+            stream.write(json.dumps([row.as_json() for row in rows]).encode())
             stream.flush()
             os.fsync(stream.fileno())
         self._step("begin")
-        draft.replace(self._work / "journal")
-        _sync_folder(self._work)
+        os.replace(records.place("journal.new"), records.place("journal"), src_dir_fd=folder, dst_dir_fd=folder)
+        records.sync()
 
     def _switch(self, changes: Sequence[Change], first: int) -> None:
         for number, change in enumerate(changes, first):  # removals come first: no new file is removed
@@ -295,19 +355,21 @@ class Writer:
 
     def _switch_one(self, change: Change, number: int, place: str, folder: int | None) -> None:
         """Switch one file. ``place``: its name in the folder with this descriptor, or its path if that is None."""
-        kept, there = f"{self._work}/old/{number}", NOTHING
+        staged, old, there = self._staged, self._old, NOTHING
+        kept = old.place(str(number))
         if _is_there(place, folder):
             self._step(f"move away {number}")
-            os.rename(place, kept, src_dir_fd=folder)
-            there = _digest(kept) if change.before is not None else NOTHING
+            os.rename(place, kept, src_dir_fd=folder, dst_dir_fd=old.descriptor)
+            there = _digest(kept, old.descriptor) if change.before is not None else NOTHING
         _require_before(change, there)
         if change.data is not None:
             self._step(f"move in {number}")
-            os.rename(f"{self._work}/stage/{number}", place, dst_dir_fd=folder)
+            os.rename(staged.place(str(number)), place, src_dir_fd=staged.descriptor, dst_dir_fd=folder)
 
-    def _clean(self) -> None:
-        for name in ("stage", "old"):
-            remove_tree(self._work / name)
+
+def _clean(records: Records) -> None:
+    for name in ("stage", "old"):
+        records.remove(name)
 
 
 def _is_there(place: str, folder: int | None) -> bool:
@@ -331,38 +393,54 @@ def _require_before(change: Change, there: str) -> None:
 
 def recover(project: Project) -> bool:
     """Undo an interrupted run. The caller holds the lock. Returns whether there was anything to undo."""
-    work = _work(project)
-    rows = _read_journal(work)
+    with contextlib.suppress(FileNotFoundError), Records.opened(project, make=False) as records:
+        return _recover(project, records)
+    return False
+
+
+def _recover(project: Project, records: Records) -> bool:
+    rows = _read_journal(records)
     if rows is None:
         return False
-    for number, row in reversed(list(enumerate(rows))):
-        folder, _, name = row.path.rpartition("/")
-        kept, staged = f"{work}/old/{number}", f"{work}/stage/{number}"
-        moves_back = os.path.lexists(kept)
-        refuse_links(project.root, project.root / PurePosixPath(row.path))  # its own place included
-        try:
-            with real_folder(project.root, folder, make=moves_back) as (descriptor, prefix):
-                _undo(row, f"{prefix}{name}", descriptor, kept if moves_back else None, staged)
-        except (FileNotFoundError, NotADirectoryError):
-            if moves_back:
-                raise
-        if not row.existed:
-            _remove_empty_folders((project.root / PurePosixPath(row.path)).parent, project.ai)
-        _remove_folders(project.root, row.made)
-    (work / "journal").unlink()
-    for name in ("stage", "old"):
-        remove_tree(work / name)
+    with contextlib.ExitStack() as opened:
+
+        def folder_of(name: str) -> Records | None:
+            return opened.enter_context(records.below(name)) if records.holds(name) else None
+
+        old, staged = folder_of("old"), folder_of("stage")
+        for number, row in reversed(list(enumerate(rows))):
+            folder, _, name = row.path.rpartition("/")
+            kept = old if old is not None and old.holds(str(number)) else None
+            is_staged = staged is not None and staged.holds(str(number))
+            refuse_links(project.root, project.root / PurePosixPath(row.path))  # its own place included
+            try:
+                with real_folder(project.root, folder, make=kept is not None) as (descriptor, prefix):
+                    if kept is not None:
+                        _put_back(row, f"{prefix}{name}", descriptor, kept, str(number))
+                    elif not row.existed and not is_staged:
+                        _take_away(row, f"{prefix}{name}", descriptor)
+            except (FileNotFoundError, NotADirectoryError):
+                if kept is not None:
+                    raise
+            if not row.existed:
+                _remove_empty_folders((project.root / PurePosixPath(row.path)).parent, project.ai)
+            _remove_folders(project.root, row.made)
+    os.unlink(records.place("journal"), dir_fd=records.descriptor)
+    _clean(records)
     return True
 
 
-def _undo(row: _JournalRow, place: str, folder: int | None, kept: str | None, staged: str) -> None:
-    """Undo what was done with one file. ``place``, ``folder``: as in :meth:`Writer._switch_one`; ``kept``: the file that was
-    moved away, or None."""
-    if kept is not None:
-        _require_written(row, place, folder)
-        _make_room(place, folder, for_folder=_is_folder(kept, None))
-        os.replace(kept, place, dst_dir_fd=folder)
-    elif not row.existed and not os.path.exists(staged) and _is_there(place, folder) and not _is_folder(place, folder):
+def _put_back(row: _JournalRow, place: str, folder: int | None, old: Records, name: str) -> None:
+    """Move the file back that was moved away. ``place``, ``folder``: as in :meth:`Writer._switch_one`."""
+    kept = old.place(name)
+    _require_written(row, place, folder)
+    _make_room(place, folder, for_folder=_is_folder(kept, old.descriptor))
+    os.replace(kept, place, src_dir_fd=old.descriptor, dst_dir_fd=folder)
+
+
+def _take_away(row: _JournalRow, place: str, folder: int | None) -> None:
+    """Remove the file that was created."""
+    if _is_there(place, folder) and not _is_folder(place, folder):
         _require_written(row, place, folder)  # a folder was to be removed, and was not reached
         os.unlink(place, dir_fd=folder)
 
@@ -392,20 +470,23 @@ class _JournalRow(Struct, frozen=True):
         )
 
 
-def _read_journal(work: Path) -> list[_JournalRow] | None:
+def _read_journal(records: Records) -> list[_JournalRow] | None:
     """Read the rows of the journal; None if there is no journal.
 
     A hostile repository can contain one, with "old" files for any path, so only paths that Rye itself writes are accepted.
     Raises TransactionError ``journal-damaged``.
     """
     try:
-        data = read_project_file(work / "journal", PROJECT.lock_bytes)
-        if data is None:
-            return None
+        with open_regular(records.place("journal"), records.descriptor) as stream:
+            data = stream.read(PROJECT.lock_bytes + 1)
+        if len(data) > PROJECT.lock_bytes:
+            raise ValueError
         rows = [_row_of(row) for row in json.loads(data.decode("utf-8"))]
         if not all(row.is_ours() for row in rows):
             raise ValueError
-    except (RyeError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise TransactionError(
             "journal-damaged",
             "The record of an interrupted installation, .ai/.rye/journal, was not written by Rye.",
@@ -496,11 +577,3 @@ def _remove_empty_folders(folder: Path, stop: Path) -> None:
         except OSError:
             return
         folder = folder.parent
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

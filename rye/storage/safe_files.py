@@ -156,19 +156,20 @@ def real_folder(root: Path, folder: str, *, make: bool, opened: int | None = Non
         os.close(here)
 
 
-def remove_tree(folder: Path) -> None:
-    """Remove a folder, or what is in its place. What cannot be removed is left; a missing folder is not an error."""
+def remove_tree(place: str | os.PathLike[str], folder: int | None = None) -> None:
+    """Remove a folder, or what is in its place. What cannot be removed is left; a missing folder is not an error. ``folder``: the
+    descriptor of a folder in which ``place`` is a name."""
     try:
-        is_folder = stat.S_ISDIR(folder.lstat().st_mode)
+        is_folder = stat.S_ISDIR(os.stat(place, dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
         return
     if not is_folder:  # rmtree would open it, and wait for the writer of a named pipe
         with suppress(OSError):
-            folder.unlink()
+            os.unlink(place, dir_fd=folder)
         return
     import shutil  # imports three compressors, and a run without changes does not need it
 
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(place, ignore_errors=True, dir_fd=folder)
 
 
 class LockTimeout(TimeoutError):

@@ -713,7 +713,7 @@ def test_on_a_disk_that_cannot_be_written_nothing_is_remembered(
     def fail(_project: Project) -> Path:
         raise PermissionError("read-only")
 
-    monkeypatch.setattr("rye.workspace.trusting.acceptance.make_records", fail)
+    monkeypatch.setattr("rye.workspace.trusting.acceptance.records_of", fail)
     assert remember(home, project, [RIGHT], accepts=True) is False
     assert remember(home, project, []) is True
     assert remembered(home, project).missing([RIGHT]) == (RIGHT,)

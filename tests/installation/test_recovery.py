@@ -422,7 +422,7 @@ def test_a_run_that_fails_at_any_step_is_undone_whole(
 
         with monkeypatch.context() as patched:
             if not at_once:
-                patched.setattr(transaction, "recover", lambda _project: False)
+                patched.setattr(transaction, "_recover", lambda *_: False)
             try:
                 with exclusive(project, step=fail) as writer:
                     writer.apply(CHANGES)
@@ -636,7 +636,8 @@ def test_what_takes_the_place_of_a_working_file_blocks_nothing(
 ) -> None:
     """Opening a named pipe waits for the program at its other end, which a hostile one would not start."""
     project = at(tmp_path, {})
-    work = transaction.make_records(project)
+    with transaction.records_of(project) as records:
+        work = records.path
     make(work / name)
     keep_open = os.open(work / name, os.O_RDWR)  # so that a wrong program fails instead of waiting
     try:

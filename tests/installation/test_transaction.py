@@ -223,6 +223,65 @@ def test_a_link_that_takes_a_folder_s_place_after_the_check_leads_nowhere(
     assert files(outside) == ({"agents/x.md": b"mine"} if exists else {})
 
 
+@pytest.mark.parametrize("place", [".ai", ".ai/.rye", ".ai/.rye/stage", ".ai/.rye/old"])
+@pytest.mark.parametrize(
+    "step", ["stage 1", "stage 2", "journal", "begin", "move away 0", "move in 1", "move in 2", "commit", "clean"]
+)
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_link_that_takes_the_place_of_the_working_folder_leads_nowhere(
+    tmp_path: Path, place: str, step: str, fails: bool
+) -> None:
+    """What waits, what was moved away and what is emptied lay in a folder that was looked up again by its name each time."""
+    project = before(tmp_path / "project")
+    outside = tmp_path / "outside"
+    for folder in ("stage", "old", ".rye/stage", ".rye/old", "."):
+        (outside / folder).mkdir(parents=True, exist_ok=True)
+        for name in ("0", "1", "2", "journal", "journal.new"):
+            (outside / folder / name).write_bytes(b"mine")
+    mine, swapped = files(outside), []
+
+    def swap(name: str) -> None:
+        if swapped and fails:
+            raise OSError("stopped")
+        if name == step and (project.root / place).exists():
+            (project.root / place).rename(tmp_path / "moved")
+            (project.root / place).symlink_to(outside)
+            swapped.append(name)
+
+    changes = [Change("rye.lock", b"new"), Change(".claude/agents/x.md", b"new"), Change(".claude/agents/y.md", None)]
+    (project.root / ".claude/agents").mkdir(parents=True)
+    (project.root / ".claude/agents/y.md").write_bytes(b"old")
+    with contextlib.suppress(RyeError, OSError), exclusive(project, step=swap) as writer:
+        writer.apply(changes)
+    assert swapped
+    assert files(outside) == mine
+    assert b"mine" not in {data for path, data in files(project.root).items() if not path.startswith(".ai/")}
+    if place == ".ai/.rye":  # what the run moved is in the folder that it opened
+        (project.root / place).unlink()
+        (tmp_path / "moved").rename(project.root / place)
+        with exclusive(project):
+            pass
+        kept = {path: data for path, data in files(project.root).items() if not path.startswith(".ai/")}
+        assert (
+            kept[".claude/agents/y.md"] == b"old" if ".claude/agents/x.md" not in kept else kept["rye.lock"] == b"new"
+        )
+
+
+@pytest.mark.parametrize("place", [".ai", ".ai/.rye"])
+def test_no_mark_is_written_through_a_link_that_appears(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, outside = before(tmp_path / "project"), tmp_path / "outside"
+    outside.mkdir()
+    with transaction.records_of(project) as records:
+        (project.root / place).rename(tmp_path / "moved")
+        (project.root / place).symlink_to(outside)
+        records.write("accepted", b"mark", 0o600)
+        with pytest.raises(RyeError, match="symbolic link"), transaction.records_of(project):
+            pass
+    assert files(outside) == {}
+
+
 @pytest.mark.parametrize(
     "rows",
     [

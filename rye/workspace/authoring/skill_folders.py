@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.storage.atomic import replace_file
-from rye.storage.safe_files import open_regular, real_folder
+from rye.storage.safe_files import open_regular, real_folder, remove_tree
 
 SKILLS = ".ai/skills"
 _ASIDE = ".adopting-"
@@ -99,7 +98,7 @@ class SkillFolders(Struct, frozen=True):
         os.rename(f"{self.prefix}{source}", f"{self.prefix}{target}", src_dir_fd=folder, dst_dir_fd=folder)
 
     def _remove(self, name: str) -> None:
-        shutil.rmtree(f"{self.prefix}{name}", ignore_errors=True, dir_fd=self.descriptor)
+        remove_tree(f"{self.prefix}{name}", self.descriptor)
 
 
 @contextmanager

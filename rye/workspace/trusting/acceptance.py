@@ -16,7 +16,7 @@ from rye.consent.ask import Ask
 from rye.consent.customized import ShownChange
 from rye.consent.memory import MARK, Memory, named_by_path, read_mark
 from rye.errors import RyeError
-from rye.installation.transaction import make_records
+from rye.installation.transaction import records_of
 from rye.storage import private_files
 from rye.storage.home import Home
 from rye.text.lazy import lazy_module
@@ -71,7 +71,8 @@ def remember(home: Home, project: Project, asks: Iterable[Ask], *, accepts: bool
         cache.Cache(home.registry_cache).put(data)
 
     def write_mark(text: str) -> None:
-        private_files.write(make_records(project) / "accepted", text)
+        with records_of(project) as records:
+            records.write("accepted", text.encode(), 0o600)
 
     states = (one.state for one in changes)
     return _memory(home, project).add((*given, *states, *((_ACCEPTED,) if accepts else ())), write_mark)
