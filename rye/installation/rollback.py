@@ -72,60 +72,71 @@ def kept_sha256(kept: Iterable[Change]) -> str:
     return state.hexdigest()
 
 
-def present_sha256(project: Project) -> str:
-    """Return :func:`kept_sha256` of what the project's work folder contains now."""
+class Previous(Struct, frozen=True, kw_only=True):
+    """What the project's work folder contains now, read once: who wrote it is decided about these very bytes."""
+
+    files: dict[str, bytes | None]
+    """By name in the folder."""
+
+    @property
+    def sha256(self) -> str:
+        """Its :func:`kept_sha256`."""
+        return kept_sha256(Change(f"{_FOLDER}/{name}", data) for name, data in self.files.items())
+
+    def lock(self) -> tuple[Lock, str | None]:
+        """Return the lock and the manifest's text from before the last installation. Raises RyeError ``nothing-to-roll-back``."""
+        lock_data, manifest_data = self.files[LOCK], self.files[MANIFEST]
+        if lock_data is None and manifest_data is None:
+            raise RyeError(
+                "nothing-to-roll-back",
+                "No earlier installation is recorded here.",
+                "Restore rye.lock from version control, then run `rye install`.",
+            )
+        try:
+            lock = parse_lock(lock_data.decode()) if lock_data is not None else Lock()
+            return lock, manifest_data.decode() if manifest_data is not None else None  # keeps the line ends
+        except UnicodeDecodeError:
+            raise RyeError(
+                "nothing-to-roll-back",
+                "The record of the earlier installation is damaged.",
+                "Restore rye.lock from version control, then run `rye install`.",
+            ) from None
+
+    @property
+    def left(self) -> bytes | None:
+        """The manifest as the installation left it; None if that is unknown."""
+        return self.files[_LEFT_NAME]
+
+    @property
+    def members(self) -> MemberTexts:
+        """The manifests of members before and after the last installation; none if the record is damaged."""
+        data = self.files[_MEMBERS_NAME]
+        try:
+            return msgspec.json.decode(data, type=MemberTexts) if data is not None else MemberTexts()
+        except UNDECODABLE:
+            return MemberTexts()
+
+
+def read_previous(project: Project) -> Previous:
+    """Read the state from before the last installation. Raises RyeError ``file-too-large`` and others for files that are none."""
     limits = {
         LOCK: PROJECT.lock_bytes,
         MANIFEST: PROJECT.manifest_bytes,
         _LEFT_NAME: PROJECT.manifest_bytes,
         _MEMBERS_NAME: _MEMBERS_BYTES,
     }
-    return kept_sha256(
-        Change(f"{_FOLDER}/{name}", read_project_file(project.root / _FOLDER / name, limit))
-        for name, limit in limits.items()
-    )
-
-
-def previous(project: Project) -> tuple[Lock, str | None]:
-    """Return the lock and the manifest's text from before the last installation. Raises RyeError ``nothing-to-roll-back``."""
     folder = project.root / _FOLDER
-    lock_data = read_project_file(folder / LOCK, PROJECT.lock_bytes)
-    manifest_data = read_project_file(folder / MANIFEST, PROJECT.manifest_bytes)
-    if lock_data is None and manifest_data is None:
-        raise RyeError(
-            "nothing-to-roll-back",
-            "No earlier installation is recorded here.",
-            "Restore rye.lock from version control, then run `rye install`.",
-        )
-    try:
-        lock = parse_lock(lock_data.decode()) if lock_data is not None else Lock()
-        return lock, manifest_data.decode() if manifest_data is not None else None  # keeps the line ends
-    except UnicodeDecodeError:
-        raise RyeError(
-            "nothing-to-roll-back",
-            "The record of the earlier installation is damaged.",
-            "Restore rye.lock from version control, then run `rye install`.",
-        ) from None
+    return Previous(files={name: read_project_file(folder / name, limit) for name, limit in limits.items()})
 
 
-def previous_members(project: Project) -> MemberTexts:
-    """Return the manifests of members before and after the last installation; none if the record is damaged."""
-    data = read_project_file(project.root / _MEMBERS, _MEMBERS_BYTES)
-    try:
-        return msgspec.json.decode(data, type=MemberTexts) if data is not None else MemberTexts()
-    except UNDECODABLE:
-        return MemberTexts()
-
-
-def edits_since(project: Project, lock: Lock, text: str, members: Sequence[MemberText] = ()) -> list[str]:
+def edits_since(previous: Previous, lock: Lock, text: str, members: Sequence[MemberText] = ()) -> list[str]:
     """Return what a person changed in the manifest (``text``) and those of ``members`` since the last change of the lock, as
     lines of a diff.
 
     If the manifest's earlier text is not known, only the dependencies are compared, with those recorded in ``lock``.
     """
-    left = read_project_file(project.root / _LEFT, PROJECT.manifest_bytes)
-    if left is not None:
-        before, after = left.decode("utf-8", "replace"), text
+    if previous.left is not None:
+        before, after = previous.left.decode("utf-8", "replace"), text
     else:
         try:
             wanted = wanted_ranges(parse_manifest(text))
@@ -135,7 +146,7 @@ def edits_since(project: Project, lock: Lock, text: str, members: Sequence[Membe
             "".join(f"{key} = {asked[key]}\n" for key in sorted(asked)) for asked in (dict(lock.wanted), wanted)
         )
     found = _changed_lines(before, after)
-    member_texts = previous_members(project).left
+    member_texts = previous.members.left
     for member in members:
         lines = _changed_lines(member_texts.get(member.path, member.text), member.text)
         found += [f"{member.file}: {line}" for line in lines]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import pytest
 
+from rye.workspace.installing import rolling_back
 from tests.scenes.directive_text import SEARCH, SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -299,6 +301,25 @@ class TestRollback:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         for command in ("update", "remove"):
             assert "acme/work/item" in user.run(command, "acme/work/itme", "--json").error["hint"]
+
+    def test_a_state_that_is_exchanged_while_its_writer_is_looked_up_is_not_taken(
+        self, user: Person, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What was read was one state, and what was recognized as this user's was another one, read a moment later."""
+        for version in ("1.0.0", "1.1.0"):
+            user.ok("add", f"acme/work/item@{version}", "--yes")
+        path = user.path(".ai/.rye/previous/rye.toml")
+        own, asked = path.read_bytes(), rolling_back.require_own_previous
+        path.write_bytes(own + b"# not mine\n")
+
+        def exchanged(*words: Any) -> None:
+            path.write_bytes(own)
+            asked(*words)
+
+        monkeypatch.setattr(rolling_back, "require_own_previous", exchanged)
+        assert user.run("rollback", "--yes", "--json").error["code"] == "nothing-to-roll-back"
+        assert b"not mine" not in user.path("rye.toml").read_bytes()
+        user.ok("rollback", "--yes")
 
     def test_without_a_past_it_says_so(self, user: Person) -> None:
         assert user.run("rollback", "--json").error["code"] == "nothing-to-roll-back"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rye.installation.rollback import edits_since, keep_previous
+from rye.installation.rollback import edits_since, keep_previous, read_previous
 from rye.installation.transaction import exclusive
 from rye.project.layout import Project
 from rye.project.lock import Lock
@@ -28,18 +28,21 @@ def remember(project: Project, left: str | None) -> None:
 
 def test_every_line_that_was_edited_since_is_told(project: Project) -> None:
     remember(project, LEFT)
-    assert edits_since(project, LOCK, LEFT) == []
-    assert edits_since(project, LOCK, f"# Mine.\n{LEFT.replace('^1', '^2')}") == [
+    assert edits_since(read_previous(project), LOCK, LEFT) == []
+    assert edits_since(read_previous(project), LOCK, f"# Mine.\n{LEFT.replace('^1', '^2')}") == [
         "+# Mine.",
         '-"acme/work/item" = "^1"',
         '+"acme/work/item" = "^2"',
     ]
-    assert edits_since(project, LOCK, "no [toml") != []
+    assert edits_since(read_previous(project), LOCK, "no [toml") != []
 
 
 def test_where_it_is_not_remembered_dependencies_are_compared_with_the_lock(project: Project) -> None:
     remember(project, LEFT)
     remember(project, None)
-    assert edits_since(project, LOCK, f"# Mine.\n{LEFT}") == []
-    assert edits_since(project, LOCK, LEFT.replace("^1", "^2")) == ["-acme/work/item = ^1", "+acme/work/item = ^2"]
-    assert edits_since(project, LOCK, "no [toml") == ["rye.toml is not valid now"]
+    assert edits_since(read_previous(project), LOCK, f"# Mine.\n{LEFT}") == []
+    assert edits_since(read_previous(project), LOCK, LEFT.replace("^1", "^2")) == [
+        "-acme/work/item = ^1",
+        "+acme/work/item = ^2",
+    ]
+    assert edits_since(read_previous(project), LOCK, "no [toml") == ["rye.toml is not valid now"]

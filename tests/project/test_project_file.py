@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError
-from rye.installation.rollback import previous
+from rye.installation.rollback import read_previous
 from rye.limits import PROJECT
 from rye.project.context import load_manifest
 from rye.project.layout import Project, read_project_file
@@ -61,7 +61,7 @@ def test_the_earlier_lock_of_a_rollback_is_bounded_too(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "rye.lock").symlink_to("/dev/zero")
     with pytest.raises(RyeError) as raised:
-        previous(Project(tmp_path))
+        read_previous(Project(tmp_path))
     assert raised.value.code == "not-a-file"
 
 

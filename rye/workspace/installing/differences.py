@@ -17,7 +17,7 @@ from rye.errors import RyeError
 from rye.installation.completeness import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.resolving import identify
-from rye.installation.rollback import previous
+from rye.installation.rollback import read_previous
 from rye.installation.sources import (
     Sources,
     another_place,
@@ -81,7 +81,7 @@ def earlier_comparison(context: Context, name: str) -> str | None:
     if now.source is None or now.source.commit is None:
         return None
     with contextlib.suppress(RyeError):
-        before = previous(project)[0].by_identity().get(now.identity)
+        before = read_previous(project).lock()[0].by_identity().get(now.identity)
         found = comparison(before, now) if before is not None else None
         if found is not None:
             return found

@@ -25,7 +25,7 @@ from rye.installation.install import (
     verify_chosen,
 )
 from rye.installation.resolving import Chosen, resolve
-from rye.installation.rollback import keep_previous, kept_sha256, present_sha256
+from rye.installation.rollback import Previous, keep_previous, kept_sha256
 from rye.installation.sources import Sources
 from rye.installation.transaction import Change, Round, exclusive
 from rye.items.identity import Identity
@@ -399,9 +399,9 @@ def remember_previous(home: Home, project: Project, kept: Sequence[Change]) -> N
     private_files.write(place, "\n".join([sha256, *known][:_REMEMBERED]) + "\n")
 
 
-def require_own_previous(home: Home, project: Project) -> None:
-    """Raise RyeError ``nothing-to-roll-back`` unless this user's rye wrote the saved state."""
-    if present_sha256(project) in _read(own_record(home, project, _FOLDER)):
+def require_own_previous(home: Home, project: Project, previous: Previous) -> None:
+    """Raise RyeError ``nothing-to-roll-back`` unless this user's rye wrote the saved state that was read."""
+    if previous.sha256 in _read(own_record(home, project, _FOLDER)):
         return
     raise RyeError(
         "nothing-to-roll-back",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.install import check_rows, choose_locked, verify_chosen
-from rye.installation.rollback import edits_since, previous, previous_members
+from rye.installation.rollback import Previous, edits_since, read_previous
 from rye.project.layout import Project
 from rye.project.lock_file import is_stale
 from rye.verified.release import signed_words
@@ -34,11 +34,12 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
     Raises RyeError ``nothing-to-roll-back``, ``edited-manifest`` if edits of rye.toml would be lost, and ``lock-mismatch`` or
     ``lock-does-not-fit`` if the previous lock was never valid.
     """
-    lock, text = previous(project)
-    require_own_previous(context.home, project)
-    session = open_session(context, project, request, agree, text, previous_members(project).kept)
+    previous = read_previous(project)
+    lock, text = previous.lock()
+    require_own_previous(context.home, project, previous)
+    session = open_session(context, project, request, agree, text, previous.members.kept)
     if not session.keeps_manifests:
-        _refuse_edits(context, session)
+        _refuse_edits(context, session, previous)
     with session_sources(session) as sources:
         environment = judging_environment(context, session.manifest, session.policies)
         with context.progress("resolving"):
@@ -65,10 +66,10 @@ def _as_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[I
     return chosen
 
 
-def _refuse_edits(context: Context, session: InstallSession) -> None:
+def _refuse_edits(context: Context, session: InstallSession, previous: Previous) -> None:
     """Refuse to discard a person's edits of rye.toml silently."""
     before = session.before
-    edits = edits_since(before.project, before.lock, before.manifest_text, before.members)
+    edits = edits_since(previous, before.lock, before.manifest_text, before.members)
     if not edits:
         return
     shown = [*edits[:SHOWN_EDITS], *["…"] * (len(edits) > SHOWN_EDITS)]
