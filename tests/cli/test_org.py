@@ -270,6 +270,29 @@ class TestOwnItems:
         user.ok("org", "update")
         refused(user.run("update", "--origin", "--json"))
 
+    @pytest.mark.parametrize("words", [(), ("--in-place",), ("--update",)])
+    @pytest.mark.parametrize("place", [".ai/packages/acme/skills/helper", ".ai/packages", "other"])
+    def test_nor_is_adopting_what_is_installed(
+        self, user: Person, organization: Organization, acme: Person, place: str, words: tuple[str, ...]
+    ) -> None:
+        if not acme.path(".ai/skills/helper").exists():
+            head = "---\nname: helper\ndescription: It helps.\nmetadata:\n  version: 1.0.0\n---\n\nHelp.\n"
+            acme.write(".ai/skills/helper/SKILL.md", head)
+            acme.ok("sign", ".ai/skills/helper")
+            acme.publish(".ai/skills/helper/SKILL.md")
+        user.ok("add", "acme/helper", "-y")
+        user.path("other").symlink_to(user.path(".ai/packages"))
+        organization.publish('namespaces = ["other"]')
+        organization.join(user)
+        refused(user.run("fork", "acme/helper", "--json"))
+        before = user.path(".ai/packages/acme/skills/helper/SKILL.md").read_bytes()
+        done = user.run("adopt", place, *words, "--json")
+        assert done.code == 1
+        assert [row["status"] for row in done.json["skills"]] == ["refused"]
+        assert "rye fork" in done.json["skills"][0]["reason"]
+        assert not user.path(".ai/skills").exists()
+        assert user.path(".ai/packages/acme/skills/helper/SKILL.md").read_bytes() == before
+
 
 class TestTargets:
     def test_nothing_is_deployed_to_a_forbidden_program(self, user: Person, organization: Organization) -> None:

@@ -2,8 +2,9 @@
 
 A skill is copied to ``.ai/skills/<name>/`` (or fixed in place): ``SKILL.md`` with LF line endings, without a byte order mark,
 with a version and, from a git checkout, where it comes from; every attached file byte for byte. Hidden characters, scripts and
-broken links are reported. A skill that breaks a publishing rule is refused, and the others continue. An existing folder is
-replaced only when asked for, and only if nobody edited it since it was adopted (:mod:`rye.workspace.authoring.adoption_renewal`).
+broken links are reported. A skill that breaks a publishing rule is refused, and so is one that is installed; the others continue.
+An existing folder is replaced only when asked for, and only if nobody edited it since it was adopted
+(:mod:`rye.workspace.authoring.adoption_renewal`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rye.items.version_text import version_problem
 from rye.limits import CONTENT
 from rye.project.context import require_project, walk
 from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address, is_on_disk
+from rye.project.layout import installed_place
 from rye.publishing.working_tree import checkout_of, uncommitted
 from rye.sources.inventory.order import rank
 from rye.storage.safe_files import read_bytes, refuse_links
@@ -77,6 +79,8 @@ class FoundSkill(Struct, frozen=True, kw_only=True):
     adoption: Adoption
     alarms: tuple[Fact, ...] = ()
     """Of its texts; ``Fact.path`` is as a person sees it."""
+    is_installed: bool
+    """Whether it is among the files that a project has installed."""
 
     @property
     def publishable(self) -> bool:
@@ -124,7 +128,7 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
     candidates = []
     with context.progress("reading the skills", len(folders)) as advance:
         for path, shown in folders:
-            candidates.append(_look(path, shown, request, origins.get(path)))
+            candidates.append(_look(context.cwd, path, shown, request, origins.get(path)))
             advance()
     taken: dict[str, str] = {}
     for skill in candidates:
@@ -178,7 +182,7 @@ def _address(remote: str) -> str:
     return git_address(f"ssh://{scp[1]}/{scp[2]}" if scp else re.sub(r"^(https?://)[^/@]*@", r"\1", remote))
 
 
-def _look(folder: Path, shown: str, request: AdoptRequest, origin: str | None) -> FoundSkill:
+def _look(cwd: Path, folder: Path, shown: str, request: AdoptRequest, origin: str | None) -> FoundSkill:
     files, problems = attached_files(folder / MAIN)
     data = read_bytes(folder / MAIN, CONTENT.item_bytes, root=folder)
     read = [AdoptableFile(file, read_bytes(folder / file.path, file.size, root=folder)) for file in files]
@@ -190,7 +194,14 @@ def _look(folder: Path, shown: str, request: AdoptRequest, origin: str | None) -
     facts = find_facts({os.path.join(shown, path): readable_text(content) for path, content in contents.items()})
     alarms = tuple(fact for fact in facts if fact.level == ALARM)
     return FoundSkill(
-        folder=folder, shown=shown, data=data, files=files, problems=problems, adoption=adoption, alarms=alarms
+        folder=folder,
+        shown=shown,
+        data=data,
+        files=files,
+        problems=problems,
+        adoption=adoption,
+        alarms=alarms,
+        is_installed=installed_place(folder / MAIN, cwd) is not None,
     )
 
 
@@ -210,6 +221,8 @@ def _adopted(
     def refused(why: str) -> AdoptedSkill:
         return AdoptedSkill(skill, "refused", reason=why)
 
+    if skill.is_installed:
+        return refused("it is an installed item; `rye fork` makes one your own, and remembers where it comes from")
     name = skill.adoption.name
     written: Status = "would-adopt" if request.dry_run else "adopted"
     if not skill.publishable or name is None or not is_segment(name):
