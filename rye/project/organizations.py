@@ -35,7 +35,7 @@ from rye.errors import RyeError
 from rye.limits import PROJECT
 from rye.storage import home as homes
 from rye.storage.home import Home
-from rye.storage.private_files import Exposed, make_folder, read_trusted, write
+from rye.storage.private_files import Exposed, make_folder, read_trusted_if_any, write
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -182,11 +182,7 @@ def _whom(contact: str | None, address: str) -> str:
 def _own(home: Home) -> bytes | None:
     path = home.organizations_file
     try:
-        return read_trusted(path)
-    except FileNotFoundError as error:
-        if os.path.lexists(path):
-            raise _bad(path, "it is a link to a file that is not there") from error
-        return None
+        return read_trusted_if_any(path)
     except Exposed as error:
         raise _bad(path, str(error), f"Run `{error.fix}`, then check it: `rye org show`.") from error
     except OSError as error:
@@ -225,6 +221,9 @@ _MEND = "An administrator mends it: `chown root` and `chmod 644`, a folder that 
 def _rows(data: bytes | None, path: Path, *, managed: bool = False) -> list[Joined]:
     if data is None:
         return []
+    if not data.strip():  # a full disk leaves such a file; who joined nothing has a comment in it, or none
+        again = "Restore it, or delete it and join again: `rye org join ADDRESS FINGERPRINT`."
+        raise _bad(path, "it is empty", "An administrator restores it, or deletes it." if managed else again)
     try:
         document = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -23,7 +23,7 @@ from rye.limits import KEYS
 from rye.signing.keys import KEY_FILE_FORMS, PublicKey, read_public_key, read_public_text
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
-from rye.storage.places import TRUSTED_KEYS
+from rye.storage.places import TRUST_FILE_HEAD, TRUSTED_KEYS
 from rye.storage.safe_files import file_lock, open_regular
 from rye.text.toml_writing import quoted
 
@@ -73,14 +73,16 @@ class TrustStore:
     def entries(self) -> tuple[TrustedKey, ...]:
         """Return all entries in the order they were added. Raises RyeError ``bad-trust-store``."""
         try:
-            data = private_files.read_trusted(self.path)
-        except FileNotFoundError:
-            return ()
+            data = private_files.read_trusted_if_any(self.path)
         except private_files.Exposed as error:
             message = f"{error}, so nothing in it can be trusted."
             raise RyeError("bad-trust-store", message, f"Check its content, then run `{error.fix}`.") from error
         except OSError as error:
             raise self._unreadable(str(error)) from error
+        if data is None:
+            return ()
+        if not data.strip():  # a store without keys has a comment
+            raise self._unreadable("it is empty, and what it said of keys that you revoked is lost")
         if len(data) > KEYS.trust_file_bytes:
             raise self._unreadable(f"it is larger than {KEYS.trust_file_bytes:,} bytes")
         try:
@@ -184,9 +186,7 @@ class TrustStore:
         return TrustedKey(key, row["label"], row["source"], row["added"], row.get("revoked"))
 
     def _write(self, entries: Iterable[TrustedKey]) -> None:
-        parts = [
-            "# Keys that this user trusts. Change it with `rye trust add`, `rye trust remove` and `rye trust revoke`."
-        ]
+        parts = [TRUST_FILE_HEAD]
         for entry in entries:
             values = (
                 ("label", entry.label),

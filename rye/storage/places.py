@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 TRUSTED_KEYS = "trusted-keys.toml"
 """The trust store's file in the config folder (:mod:`rye.signing.trust_store`)."""
+TRUST_FILE_HEAD = (
+    "# Keys that this user trusts. Change it with `rye trust add`, `rye trust remove` and `rye trust revoke`."
+)
+"""Its first line."""
 _XDG = {
     "config": ("XDG_CONFIG_HOME", ".config"),
     "data": ("XDG_DATA_HOME", ".local/share"),

@@ -61,6 +61,20 @@ def read_trusted(path: Path) -> bytes:
         return stream.read()
 
 
+def read_trusted_if_any(path: Path) -> bytes | None:
+    """Return the same; None: there is nothing of this name. A link to a file that is not there is an OSError: what the file said
+    is lost, and that is not the same as nothing.
+
+    Raises as :func:`read_trusted` does.
+    """
+    try:
+        return read_trusted(path)
+    except FileNotFoundError:
+        if os.path.lexists(path):
+            raise OSError("it is a link to a file that is not there") from None
+        return None
+
+
 def read_secret(path: Path) -> bytes:
     """Return the content of a file that only this user (or root) can read or change.
 

@@ -43,17 +43,19 @@ from rye.project.lock import LockedItem
 from rye.project.user_config import policy_contents
 from rye.registry.store.pins import Pinned, read_pinned
 from rye.storage.home import Home
-from rye.storage.places import TRUSTED_KEYS
-from rye.storage.private_files import read_trusted
+from rye.storage.places import TRUST_FILE_HEAD, TRUSTED_KEYS
+from rye.storage.private_files import read_trusted_if_any
 from rye.storage.verdicts import Verdicts
 from rye.text.facts.fact import RULES_VERSION
 from rye.text.json_reading import UNDECODABLE, msgpack_decoder
-from rye.text.lazy import lazy_module
+from rye.text.lazy import lazy_module, lazy_pattern
 
 if TYPE_CHECKING:
     from rye.signing import trust_store
 else:
-    trust_store = lazy_module("rye.signing.trust_store")  # only for a user who revoked a key
+    trust_store = lazy_module(
+        "rye.signing.trust_store"
+    )  # only for a user who revoked a key, or whose trust store is damaged
 
 _ABSENT = "absent"
 
@@ -110,25 +112,31 @@ def source_basis(keys: str | None) -> Basis | None:
 def trusted_keys_hash(home: Home) -> str | None:
     """A hash of the user's trust store; None if it cannot be read, or if others can write it."""
     try:
-        content = read_trusted(home.config / TRUSTED_KEYS)
-    except FileNotFoundError:
-        return _ABSENT
+        content = read_trusted_if_any(home.config / TRUSTED_KEYS)
     except OSError:
         return None
-    return hashlib.sha256(content).hexdigest()
+    return _ABSENT if content is None else hashlib.sha256(content).hexdigest()
 
 
 def distrusted_keys(home: Home) -> frozenset[str]:
     """The fingerprints of the keys that the user revoked (``rye trust revoke``): nothing that they signed is used, whoever else
     vouches for it. Raises RyeError ``bad-trust-store`` if the trust store cannot be read, or if others can write it."""
     try:
-        if b"revoked" not in read_trusted(home.config / TRUSTED_KEYS):
+        content = read_trusted_if_any(home.config / TRUSTED_KEYS)
+        if content is None or _REVOKES_NOTHING.fullmatch(content.decode("utf-8", "replace")):
             return frozenset()
-    except FileNotFoundError:
-        return frozenset()
     except OSError:
         pass  # the store's own reader says what is wrong
     return frozenset(key.fingerprint for key in trust_store.TrustStore(home.config).revoked())
+
+
+_TRUSTED_ENTRY = (
+    r'\n\n\[\[key\]\]\nlabel = "[^"\\\n]*"\nfingerprint = "[^"\\\n]*"\nsource = "[^"\\\n]*"\nadded = "[^"\\\n]*"\n'
+    r'pem = """\n-----BEGIN PUBLIC KEY-----\n[A-Za-z0-9+/=\n]+\n-----END PUBLIC KEY-----\n"""'
+)
+_REVOKES_NOTHING = lazy_pattern(f"{TRUST_FILE_HEAD.replace('.', '[.]')}(?:{_TRUSTED_ENTRY})*\n")
+"""A trust store as Rye writes it, to its end, without a revocation. The reader of trust stores, which takes longer to import,
+decides about any other one: what is missing of a damaged file may have been a revocation."""
 
 
 def stored_basis(home: Home) -> BasisOf:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rye.workspace.installing import rolling_back
+from rye.workspace.installing import install_steps, rolling_back
 from tests.scenes.directive_text import SEARCH, SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -309,7 +309,7 @@ class TestRollback:
         for version in ("1.0.0", "1.1.0"):
             user.ok("add", f"acme/work/item@{version}", "--yes")
         path = user.path(".ai/.rye/previous/rye.toml")
-        own, asked = path.read_bytes(), rolling_back.require_own_previous
+        own, asked = path.read_bytes(), install_steps.require_own_previous
         path.write_bytes(own + b"# not mine\n")
 
         def exchanged(*words: Any) -> None:

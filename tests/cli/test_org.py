@@ -651,6 +651,20 @@ class TestManaged:
         own.chmod(0o600)
         user.ok("add", "acme/work/plain", "-y")
 
+    @pytest.mark.parametrize("managed", [True, False])
+    @pytest.mark.parametrize("content", ["", "\n \n"])
+    def test_an_emptied_file_is_nobody_s_leaving(
+        self, user: Person, organization: Organization, etc: Path, managed: bool, content: str
+    ) -> None:
+        """A full disk, or a copy that failed, leaves such a file; it took everybody out of the organization."""
+        organization.publish('namespaces = ["other"]')
+        organization.join(user)
+        place = etc if managed else user.home / "config" / "org.toml"
+        place.write_text(content)
+        place.chmod(0o644)
+        for words in (("ci",), ("add", "acme/work/plain", "-y"), ("org", "show")):
+            refused(user.run(*words, "--json"), "bad-org")
+
     def test_a_project_names_no_organization(self, user: Person, organization: Organization) -> None:
         organization.publish('forbid = ["rye.execute.tool.*"]')
         organization.join(user)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rye.signing.trust_store import TrustStore
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -77,6 +78,41 @@ def test_what_a_revoked_key_signed_is_used_by_no_command(user: Person) -> None:
     verified = user.run("verify", f".ai/packages/{ID.replace('/work', '/directives/work')}.md", "--json")
     assert verified.code == 1
     assert "revoked" in verified.stdout
+
+
+@pytest.mark.parametrize(
+    "damage", ["empty", "half", "before the word", "no end", "garbage", "link", "others", "escaped"]
+)
+def test_a_damaged_trust_store_is_no_end_of_a_revocation(user: Person, damage: str) -> None:
+    """The word was looked for in the file before anybody read it, and half a file did not have it."""
+    user.ok("trust", "revoke", "acme", "--yes")
+    store = user.home / "config" / "trusted-keys.toml"
+    whole = store.read_bytes()
+    if damage == "link":
+        store.unlink()
+        store.symlink_to(user.home / "gone.toml")
+    elif damage == "others":
+        store.write_bytes(whole.replace(b"revoked", b"removed"))
+    elif damage == "escaped":
+        store.write_bytes(whole.replace(b"revoked =", b'"r\\u0065voked" ='))
+    else:
+        cuts = {"half": len(whole) // 2, "before the word": whole.index(b"\nrevoked"), "no end": len(whole) - 3}
+        store.write_bytes({"empty": b"", "garbage": b"\xff[\0"}.get(damage, whole[: cuts.get(damage, 0)]))
+    for offline in ((), ("--offline",)):
+        for arguments in (*READERS, ("audit",), ("add", "acme/work/base", "--yes")):
+            refused = user.run(*arguments, *offline, "--json")
+            assert refused.code != 0, arguments
+            assert "trusted-keys.toml" in refused.stdout + refused.stderr or damage == "escaped", (arguments, refused)
+
+
+def test_a_whole_store_without_a_revocation_is_known_at_a_glance(user: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.ok("keys", "generate")
+
+    def read(_: TrustStore) -> None:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(TrustStore, "revoked", read)
+    user.ok("render", ID)
 
 
 def test_nothing_new_of_a_revoked_key_is_installed(user: Person, scene: tuple[Registry, Person]) -> None:

@@ -238,7 +238,8 @@ def test_a_link_that_takes_the_place_of_the_working_folder_leads_nowhere(
         (outside / folder).mkdir(parents=True, exist_ok=True)
         for name in ("0", "1", "2", "journal", "journal.new"):
             (outside / folder / name).write_bytes(b"mine")
-    mine, swapped = files(outside), []
+    mine = files(outside)
+    swapped: list[str] = []
 
     def swap(name: str) -> None:
         if swapped and fails:

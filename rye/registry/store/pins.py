@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.registry.protocol.note_text import note_text
-from rye.storage.private_files import Exposed, make_folder, read_trusted, write
+from rye.storage.private_files import Exposed, make_folder, read_trusted, read_trusted_if_any, write
 from rye.storage.safe_files import file_lock, open_regular
 from rye.text.json_reading import UNDECODABLE
 
@@ -143,9 +143,8 @@ def read_memory(path: Path, kind: type[_T], what: str) -> _T | None:
     Raises RyeError ``state-damaged``, ``state-exposed``.
     """
     try:
-        return msgspec.json.decode(read_trusted(path), type=kind)
-    except FileNotFoundError:
-        return None
+        data = read_trusted_if_any(path)
+        return None if data is None else msgspec.json.decode(data, type=kind)
     except Exposed as error:
         hint = f"Run `{error.fix}`, then `rye audit` in each project: it asks the registries again."
         raise RyeError("state-exposed", f"{error}, so nothing in it can be trusted.", hint) from error

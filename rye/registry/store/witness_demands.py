@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +24,7 @@ from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.witness_policy import PolicyError, read_policy
 from rye.registry.store.pins import witnesses_path
 from rye.registry.trust.cosigned import WitnessDemand
-from rye.storage.private_files import Exposed, make_folder, read_trusted, write
+from rye.storage.private_files import Exposed, make_folder, read_trusted, read_trusted_if_any, write
 from rye.text.json_reading import UNDECODABLE
 
 MOST_EVIDENCE = 100
@@ -64,15 +63,13 @@ def read_demand(folder: Path, origin: str) -> WitnessDemand | None:
     """
     path = witnesses_path(folder, origin)
     try:
-        data = read_trusted(path)
-    except FileNotFoundError as error:
-        if os.path.lexists(path):
-            raise _bad(path, "it is a link to a file that is not there") from error
-        return None
+        data = read_trusted_if_any(path)
     except Exposed as error:
         raise _bad(path, str(error), f"Run `{error.fix}`, then check the policy: `rye registry show`.") from error
     except OSError as error:
         raise _bad(path, str(error)) from error
+    if data is None:
+        return None
     try:
         file = msgspec.json.decode(data, type=_File)
         if file.version != _VERSION or file.max_age_seconds < 1:
