@@ -273,6 +273,19 @@ def test_an_edited_file_is_shown_and_kept(shop: Person) -> None:
     assert "Be rude." not in path.read_text()
 
 
+def test_a_manifest_that_cannot_be_read_is_said_before_anything_is_removed(shop: Person) -> None:
+    """The files were gone, and then two documents stood on stdout, the second of which said that it had failed."""
+    install(shop, "agent", "acme/one", agent("one"))
+    shop.ok("deploy", "--target", "claude")
+    manifest = shop.path("rye.toml")
+    text = manifest.read_text()
+    manifest.write_text(text + "\n[\n")
+    assert shop.run("undeploy", "--all", "--json").error["code"] == "bad-manifest"
+    assert shop.path(".claude/agents/one.md").exists()
+    manifest.write_text(text)
+    assert shop.ok("undeploy", "--all", "--json").json["changes"]
+
+
 def test_undeploying_keeps_edited_files(shop: Person) -> None:
     install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")

@@ -28,13 +28,13 @@ def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: 
     if bool(items) == everything:
         raise UsageError("usage", "Name items, or give --all.", "`rye deploy status` lists what is deployed.")
     project = require_project(session.cwd)
+    targets = load_manifest(project).deploy.targets  # before anything is removed: a rye.toml that cannot be read is an error
     done = undeploy_items(session, project, items, scope)
     show_deployed(session, done)
     count = len(done.changed)
     nothing = "nothing was removed" if done.kept or done.refused else "nothing was deployed"
     said = f"{count} file{'s' * (count != 1)} removed" if count else nothing
     session.console.answer(done.as_json(), said)
-    targets = load_manifest(project).deploy.targets
     if count and scope == "project" and targets:
         session.console.say(
             f"rye.toml still names {', '.join(targets)} as targets: the next `rye deploy`, `add` or `update` writes there again.",
