@@ -24,10 +24,11 @@ from filelock import FileLock, Timeout
 from rye.limits import SOURCES
 from rye.project.declared_sources import is_commit, is_on_disk
 from rye.sources import git_program
+from rye.sources.git_failures import failed, is_unadvertised, not_in_time
 from rye.sources.git_objects import too_large
 from rye.sources.git_program import Asking, Finished
 from rye.sources.refs import read_refs
-from rye.sources.source_error import SilentSource, SourceError, shown
+from rye.sources.source_error import SourceError
 
 _CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n"
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
@@ -66,9 +67,10 @@ class GitCache:
         """Return the server's branches and tags, requested once per run. Raises SourceError."""
         if url not in self._refs:
             self._require_network(url, "its branches and tags are not cached")
-            done = self._git(url, ["ls-remote", "--quiet", "--symref", "--", url], most_bytes=SOURCES.refs_bytes)
+            words = ["ls-remote", "--quiet", "--symref", "--", url]
+            done = self._git(url, words, most_bytes=SOURCES.refs_bytes, seconds=SOURCES.refs_seconds)
             if done.code != 0:
-                raise _failed(url, done.err)
+                raise failed(url, done.err)
             self._refs[url] = read_refs(done.out.decode("utf-8", "replace"))
         return self._refs[url]
 
@@ -101,17 +103,17 @@ class GitCache:
                     finally:
                         _sweep(place)
         except Timeout:
-            raise git_program.timed_out(SOURCES.fetch_seconds) from None
+            raise not_in_time(url, SOURCES.fetch_seconds) from None
 
     def _fetch(self, url: str, place: Path, commit: str, ref: str | None) -> None:
         wanted = [f"+{commit}:{_mark(commit)}"]
         done = self._fetch_once(url, place, ["--depth=1"], wanted)
-        if done.code != 0 and _is_unadvertised(done.err) and ref is not None:
+        if done.code != 0 and is_unadvertised(done.err) and ref is not None:
             done = self._fetch_once(url, place, ["--depth=1"], [f"+{ref}:refs/rye/asked"])
-        if done.code != 0 and _is_unadvertised(done.err):
+        if done.code != 0 and is_unadvertised(done.err):
             done = self._fetch_once(url, place, [], ["+refs/heads/*:refs/rye/heads/*", "+refs/tags/*:refs/rye/tags/*"])
         if done.code != 0:
-            raise _failed(url, done.err)
+            raise failed(url, done.err)
         if not self._has_object(place, commit):
             raise SourceError("commit-missing", f"{url} does not have the commit {commit}.")
         mark = place / _mark(commit)
@@ -140,10 +142,23 @@ class GitCache:
             self._objects[(url, commit)] = Objects(place, self._environment(""), commit)
         return self._objects[(url, commit)]
 
-    def _git(self, url: str, words: Sequence[str], *, place: Path | None = None, most_bytes: int = 1 << 16) -> Finished:
+    def _git(
+        self,
+        url: str,
+        words: Sequence[str],
+        *,
+        place: Path | None = None,
+        most_bytes: int = 1 << 16,
+        seconds: float = SOURCES.fetch_seconds,
+    ) -> Finished:
         env = self._environment(urlsplit(url).scheme)
         where = [f"--git-dir={place}"] if place is not None else []
-        return git_program.run([*where, *words], env, seconds=SOURCES.fetch_seconds, most_bytes=most_bytes)
+        try:
+            return git_program.run([*where, *words], env, seconds=seconds, most_bytes=most_bytes)
+        except SourceError as error:
+            if error.code != "source-timeout":
+                raise
+            raise not_in_time(url, seconds) from error
 
     def _environment(self, scheme: str) -> dict[str, str]:
         if self._settings is None:
@@ -351,11 +366,6 @@ def _sweep(place: Path) -> None:
         os.unlink(place / "shallow.lock")
 
 
-def _is_unadvertised(said: str) -> bool:
-    words = ("not our ref", "unadvertised object", "no such remote ref", "couldn't find remote ref")
-    return any(word in said for word in words)
-
-
 def _not_cached(url: str, commit: str) -> SourceError:
     return SourceError(
         "source-incomplete", f"The cache does not have the commit {commit} of {url}.", "`rye install` fetches it again."
@@ -368,46 +378,3 @@ def _incomplete(name: str, why: str) -> SourceError:
         f"The cached object {name} is damaged: {why}.",
         "`rye cache clean` empties the cache; the next `rye install` fetches the repository again.",
     )
-
-
-def _failed(url: str, said: str) -> SourceError:
-    """The error for a failed git command: its last message, and a hint for common causes."""
-    lines = [line for line in said.split("\n") if line.startswith(("fatal:", "error:", "remote:"))] or said.split("\n")
-    reason = shown(lines[-1].removeprefix("fatal: "), 300) if lines and lines[-1] else "git gave no reason"
-    reason = reason.rstrip(".")  # the message ends with one
-    if _is_unadvertised(said):
-        return SourceError("commit-missing", f"{url} does not serve that commit: {reason}.")
-    if "redirect" in said or "The requested URL returned error: 30" in said:
-        hint = "Redirects are not followed. If you trust the new address, write it to rye.toml."
-        return SourceError("source-redirected", f"{url} redirects to another address: {reason}.", hint)
-    if any(
-        word in said for word in ("could not read Username", "Authentication failed", "Permission denied", "error: 403")
-    ):
-        hint = "Check that `git ls-remote` can read it. It needs git's credential helper or your ssh key."
-    elif "fsck" in said or "malformed" in said or "bad " in said.lower():
-        return SourceError(
-            "source-malformed", f"{url} is not a valid repository: {reason}.", "Nothing from it was used."
-        )
-    elif "dumb http" in said:
-        hint = "The server only supports git's dumb HTTP protocol. Rye needs the smart protocol."
-    else:
-        hint = "Check the address and the network, then run the command again."
-    message = f"{url} cannot be fetched: {reason}."
-    if any(word in said for word in _SILENCE):
-        return SilentSource("source-unreachable", message, hint)
-    return SourceError("source-unreachable", message, hint)
-
-
-_SILENCE = (
-    "Could not resolve",
-    "Failed to connect",
-    "Couldn't connect",
-    "Connection refused",
-    "timed out",
-    "Connection reset",
-    "Network is unreachable",
-    "No route to host",
-    "Empty reply from server",
-    "error: 50",
-)
-"""What git, curl and ssh say of a server that is off, or that has a status of 500 to 509."""

@@ -30,7 +30,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.limits import SOURCES
-from rye.sources.source_error import SilentSource, SourceError, shown
+from rye.sources.source_error import SourceError, shown
 
 try:
     import resource
@@ -346,7 +346,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 def timed_out(seconds: float) -> SourceError:
     """The error for git running longer than ``seconds``."""
-    return SilentSource(
+    return SourceError(
         "source-timeout",
         f"git did not finish within {seconds:.0f} seconds.",
         "Try again. If the repository is too large, ask its maintainers for one with only the items.",
