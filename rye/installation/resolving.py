@@ -130,6 +130,7 @@ def resolve(
     known = sources.told_of_rows(lock.items)
     held = sources.held(lock.items)
     _require_answers(manifest, lock, held, unlock)
+    _require_no_news(manifest, lock, sources)
     try:
         solution = _solve(manifest, lock, sources, environment, unlock, known)
     except Unsolvable as error:
@@ -185,6 +186,37 @@ def _require_answers(
     raise RyeError(why.code, message, hint.rstrip(), details=why.details)
 
 
+def _require_no_news(manifest: Manifest, lock: Lock, sources: Sources) -> None:
+    """Require an answer of everybody of whom rye.toml asks for something that rye.lock does not have: what is new is never chosen
+    from memory."""
+    rows: dict[str, list[LockedItem]] = {}
+    for row in lock.items:
+        rows.setdefault(row.id, []).append(row)
+    lacking: dict[str, tuple[RyeError, list[str]]] = {}
+    for line in manifest.dependencies:
+        why = sources.silence(line.id.partition("/")[0])
+        locked = [row for row in rows.get(line.id, ()) if line.kind in (None, row.kind)]
+        if why is None or any(_allows(line, row, manifest, sources) for row in locked):
+            continue
+        has = f"has it at {locked[0].version}" if locked else "does not have it"
+        lacking.setdefault(why.message, (why, []))[1].append(
+            f"{line.file} asks for {line.key} {line.range}, and rye.lock {has}."
+        )
+    if not lacking:
+        return
+    why, told = next(iter(lacking.values()))
+    more = f" So it is with {len(told) - 1} more." if len(told) > 1 else ""
+    lines = "that line" if len(told) == 1 else "those lines"
+    hint = f"Run this again when it answers, or take {lines} out of rye.toml until then. {why.hint or ''}"
+    raise RyeError(why.code, f"{why.message} {told[0]}{more}", hint.rstrip(), details=why.details)
+
+
+def _allows(line: Requested, row: LockedItem, manifest: Manifest, sources: Sources) -> bool:
+    """Whether a line of rye.toml, or what ``[overrides]`` forces in its place, allows a row of the lock."""
+    forced = _forced(manifest.overrides, row.identity)
+    return Version.parse(row.version) in (forced if forced is not None else _range(line, sources))
+
+
 def _require_newest(solution: Solution, best: Solution, lock: Lock, sources: Sources, unlock: Unlock) -> None:
     """Refuse a solution in which something that is to move stays below a release that could be chosen if those who are silent
     had all that it needs. Whoever silences a registry must not choose versions of another one. ``best``: what would be chosen
@@ -205,7 +237,8 @@ def _require_newest(solution: Solution, best: Solution, lock: Lock, sources: Sou
         else:  # something that stays asks for no more
             why, said = sources.not_asked[0].error, "does not go with what rye.lock has of those who do not answer"
         message = f"{identity} {newer.version} {said}. {why.message}"
-        hint = f"`rye update {identity}@{record.version}` goes no further than that needs. {why.hint or ''}"
+        verb = f"update {identity}@" if identity in rows else f"add {identity}@="
+        hint = f"`rye {verb}{record.version}` goes no further than that needs. {why.hint or ''}"
         raise RyeError(why.code, message, hint.rstrip(), details=why.details)
 
 

@@ -359,6 +359,8 @@ class LockCheckDocument(Struct, kw_only=True):
     message: str
     warnings: list[str]
     dry_run: bool
+    not_asked: list[NotAskedRow] = []
+    """Who did not answer, so that what they have in rye.lock stayed as it was."""
     stale: bool | None = None
     fits: bool | None = None
     problems: list[LockProblem] | None = None
@@ -476,7 +478,8 @@ class InstallDocument(Struct, kw_only=True):
     sources: list[OutdatedSourceRow] = []
     """After an update: repositories that stay at a tag or commit although there is a newer one."""
     not_asked: list[NotAskedRow] = []
-    """Who did not answer, so that what they have in rye.lock stayed as it was."""
+    """Who did not answer, so that what they have in rye.lock stayed as it was; after ``rye rollback``, so that nobody knows what
+    they say now."""
     set_aside: SetAsideRow | None = None
     deploy: DeployDocument | None = None
     deployed: DeployedDocument | None = None

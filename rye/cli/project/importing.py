@@ -78,4 +78,5 @@ def _document(plan: ImportPlan, dry_run: bool) -> dict[str, object]:
         "notes": list(plan.notes),
         "present": plan.present,
         "dry_run": dry_run,
+        **({"not_asked": [one.as_json() for one in plan.not_asked]} if plan.not_asked else {}),
     }

@@ -34,7 +34,8 @@ def lock(session: Session, check: bool, three: tuple[str, str, str] | None, dry_
     outcome = relock(session, project, dry_run=dry_run)
     said = f"locked {counted(outcome.items, 'item')}" if outcome.changed else "rye.lock is up to date"
     said = f"{said} (--dry-run: nothing was written)" if dry_run else said
-    _show(session, said, dry_run, changes=[moved.as_json() for moved in outcome.moved])
+    missing = {"not_asked": [one.as_json() for one in outcome.not_asked]} if outcome.not_asked else {}
+    _show(session, said, dry_run, changes=[moved.as_json() for moved in outcome.moved], **missing)
     for moved in outcome.moved:
         versions = " → ".join(version for version in (moved.before, moved.after) if version is not None)
         session.console.say(f"  {moved.action} {moved.identity} {versions}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from rye.sources.inventory.signs import AGENTS
 from rye.sources.naming import free_name
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.refs import target
-from rye.sources.source_error import SourceError
+from rye.sources.source_error import SilentSource, SourceError
 from rye.sources.whole_folder import WholeFolder, commit_folder, disk_folder
 
 _LISTED = 10
@@ -91,6 +92,10 @@ class Settling:
             except _Unusable as error:
                 self.left_out.append(LeftOut(entry.file, shown(entry.name), str(error)))
                 continue
+            except SilentSource as error:
+                hint = f"`{_leaving_out(entry.name)}` imports the rest. {error.hint or ''}".rstrip()
+                message = f"{entry.file}: {shown(entry.name)}: {error.message}"
+                raise SilentSource(error.code, message, hint, details=error.details) from error
             if rows and entry.note:
                 self.notes.append(f"{entry.file}: {shown(entry.name)}: {entry.note}")
             for row in rows:
@@ -285,6 +290,11 @@ class Settling:
 
 class _Unusable(ValueError):
     """The reason why an entry is left out, as the end of a sentence."""
+
+
+def _leaving_out(name: str) -> str:
+    """The import without an entry, as a person types it."""
+    return shlex.join(["rye", "import", "--without", shown(name)])
 
 
 def _digest(digest: Digest, folder: WholeFolder) -> str | None:

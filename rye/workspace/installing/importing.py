@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.importing.foreign import FolderPlace, Foreign, GitPlace, LeftOut, shown
 from rye.installation.install import mentions_of, prepare, unapproved
 from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
+from rye.installation.silence import NotAsked
 from rye.installation.transaction import Change, exclusive
 from rye.limits import SOURCES
 from rye.project.declared_sources import GitSource, PathSource, Source
@@ -36,7 +38,7 @@ from rye.workspace.installing.install_session import retry_when_overtaken
 from rye.workspace.installing.install_steps import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_registries import is_known, project_registries
-from rye.workspace.registries.registry_access import judging_environment, project_sources
+from rye.workspace.registries.registry_access import STAYS, judging_environment, project_sources, tell_not_asked
 from rye.workspace.registries.source_book import opener_of, pinned_namespaces, source_cache
 from rye.workspace.trusting.asking import require_named_yes
 
@@ -71,6 +73,8 @@ class ImportPlan(Struct, frozen=True, kw_only=True):
     """Items that rye.toml already had."""
     writes: bool = True
     """Whether rye.toml is written: comments alone make no project."""
+    not_asked: tuple[NotAsked, ...] = ()
+    """Who did not answer, so that what they have in rye.lock stays."""
 
     @property
     def changes(self) -> bool:
@@ -119,7 +123,8 @@ def _import(context: Context, project: Project, request: ImportRequest, show: Sh
     plan = _plan(project, text, manifest, settled, settling, foreign.left_out)
     if plan.text == state.manifest_text or not plan.writes:
         return plan
-    lock = _lock(context, project, state, plan)  # also in a dry run, because the policy is checked here
+    lock, not_asked = _lock(context, project, state, plan)  # also in a dry run, because the policy is checked here
+    plan = replace(plan, not_asked=not_asked)
     if request.dry_run:
         return plan
     nobody = RyeError(
@@ -230,20 +235,24 @@ def _plan(
     )
 
 
-def _lock(context: Context, project: Project, state: ProjectState, plan: ImportPlan) -> Lock:
-    """The lock for the new manifest: versions are chosen as usual, new sources in the state whose digests were compared."""
+def _lock(
+    context: Context, project: Project, state: ProjectState, plan: ImportPlan
+) -> tuple[Lock, tuple[NotAsked, ...]]:
+    """The lock for the new manifest, and who did not answer: versions are chosen as usual, new sources in the state whose digests
+    were compared."""
     manifest = whole_manifest(plan.text, state.members)
     environment = judging_environment(context, manifest)
     pinned = Lock(state.lock.wanted, (*state.lock.items, *map(_pinned, plan.items)), state.lock.heads)
-    with project_sources(context, manifest, project.root, contacts=True) as sources:
+    with project_sources(context, manifest, project.root, outages="hold", contacts=True) as sources:
         with context.progress("resolving"):
             chosen = resolve(manifest, pinned, sources, environment, Unlock.nothing())
+        not_asked = tell_not_asked(context, sources, STAYS)
         with context.progress("fetching"):
             prepared = prepare(state.lock, manifest, chosen, sources, environment)
     locked = [item.locked for item in prepared.items.values()]
     items = unapproved(state.lock, locked, mentions_of(prepared.items))
     rows = (*items, *prepared.unasked)
-    return Lock(wanted_ranges(manifest), rows).after(state.lock, prepared.heads)
+    return Lock(wanted_ranges(manifest), rows).after(state.lock, prepared.heads), not_asked
 
 
 def _pinned(row: Settled) -> LockedItem:

@@ -43,7 +43,8 @@ class InstallOutcome(Struct, frozen=True, kw_only=True):
     outdated_sources: tuple[OutdatedSource, ...] = ()
     """After an update: repositories of moved items that stay at a tag or commit although there is a newer one."""
     not_asked: tuple[NotAsked, ...] = ()
-    """After ``add`` and ``update``: who did not answer, so that what they have in rye.lock stays."""
+    """After ``add`` and ``update``: who did not answer, so that what they have in rye.lock stays. After ``rollback``: so that
+    their last verified state was used."""
     is_empty: bool = False
     """Of ``in-order``: whether the project has no items."""
     stays: tuple[str, ...] = ()
@@ -63,6 +64,8 @@ class LockOutcome(Struct, frozen=True):
     dry_run: bool = False
     moved: tuple[Moved, ...] = ()
     """The differences between the new lock and the old one, by identity."""
+    not_asked: tuple[NotAsked, ...] = ()
+    """Who did not answer, so that what they have in rye.lock stays."""
 
 
 class LockCheck(Struct, frozen=True):

@@ -45,7 +45,13 @@ from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.installing.outdated_sources import OutdatedSource, outdated_sources
-from rye.workspace.registries.registry_access import Outages, judging_environment, project_sources
+from rye.workspace.registries.registry_access import (
+    STAYS,
+    Outages,
+    judging_environment,
+    project_sources,
+    tell_not_asked,
+)
 from rye.workspace.trusting.acceptance import own_record, remember, remember_or_warn
 from rye.workspace.trusting.agreed_signers import agreed_signers, remember_signers
 from rye.workspace.trusting.asking import ask, require_yes
@@ -158,9 +164,7 @@ def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> I
     environment = judging_environment(session.context, session.manifest, session.policies)
     with session.context.progress("resolving"):
         chosen = _choose(session, sources, environment, unlock)
-    not_asked = sources.not_asked if sources.holds else ()
-    for silent in not_asked:
-        session.context.warn(silent.told("What it has in rye.lock stays as it is."), silent.error.hint)
+    not_asked = tell_not_asked(session.context, sources, STAYS)
     outcome = replace(install_chosen(session, sources, environment, chosen), not_asked=not_asked)
     if unlock.is_nothing:
         return outcome

@@ -25,7 +25,7 @@ from rye.workspace.installing.install_steps import remember_previous
 from rye.workspace.installing.lock_moves import lock_moves
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_registries import locked_elsewhere
-from rye.workspace.registries.registry_access import judging_environment, project_sources
+from rye.workspace.registries.registry_access import STAYS, judging_environment, project_sources, tell_not_asked
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -91,9 +91,10 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
         if not is_stale(before, manifest) and not all(problem.repairable for problem in found.problems):
             raise does_not_fit(found.problems)
     environment = judging_environment(context, manifest)
-    with project_sources(context, manifest, project.root, rejudges=True) as sources:
+    with project_sources(context, manifest, project.root, outages="hold", rejudges=True) as sources:
         with context.progress("resolving"):
             chosen = resolve(manifest, before, sources, environment, Unlock.nothing())
+        not_asked = tell_not_asked(context, sources, STAYS)
         with context.progress("fetching"):
             prepared = prepare(before, manifest, chosen, sources, environment)
     agreed = Lock(before.wanted, tuple(c.old for c in prepared.plan.changes if c.old is not None))  # with known signers
@@ -106,7 +107,7 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
             kept = keep_previous(project, state.manifest_text, state.members, state.members)
             remember_previous(context.home, project, kept)
             writer.apply([Change(LOCK, text.encode()), *kept])
-    return LockOutcome(changed, len(items), dry_run, lock_moves(before, items))
+    return LockOutcome(changed, len(items), dry_run, lock_moves(before, items), not_asked)
 
 
 def merge_files(base: Path, ours: Path, theirs: Path) -> bool:

@@ -41,6 +41,7 @@ from rye.workspace.registries.project_registries import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rye.installation.silence import NotAsked
     from rye.project.lock import LockedItem
     from rye.registry.first_contact import PinProposal
     from rye.registry.protocol.statements import Keyset
@@ -325,6 +326,19 @@ def _book(context: Context, manifest: Manifest, root: Path, *, offline: bool, as
         context, manifest.sources, root, offline=offline, asks=asks, contacts=contacts
     )
     return book
+
+
+STAYS = "What it has in rye.lock stays as it is."
+"""What follows for a run that moves only what those who answer have."""
+
+
+def tell_not_asked(context: Context, sources: Sources, what_follows: str) -> tuple[NotAsked, ...]:
+    """Warn about each who did not answer, and return them; none if the run did not go on without them. ``what_follows``: a
+    sentence about what they have."""
+    silent = sources.not_asked if sources.holds else ()
+    for one in silent:
+        context.warn(one.told(what_follows), one.error.hint)
+    return silent
 
 
 def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> None:
