@@ -11,6 +11,7 @@ against the commit hash or read from the folder (:mod:`rye.sources`). A row matc
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -29,7 +30,7 @@ from rye.registry.client import RegistryClient
 from rye.registry.released import ItemFiles
 from rye.registry.transport.seam import ASK_AGAIN, NoAnswer, is_silence
 from rye.registry.trust.keysets import Link
-from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.registry.trust.records import PERMANENT, ItemHistory, ReleaseRecord
 from rye.sources.record import SourceHistory, SourceRecord
 from rye.storage.verdicts import Verdicts
 from rye.verified.memory import Basis, Memory, registry_basis, source_basis
@@ -52,7 +53,9 @@ History: TypeAlias = ItemHistory | SourceHistory
 class Sources:
     """Answers questions about items by asking the one registry that the project maps their namespace to.
 
-    A context manager: on exit without an error, it stores what the clients came to trust and the results of checks.
+    A context manager: on exit without an error, it stores what the clients came to trust and the results of checks. What they
+    came to trust is also stored after an error that withdraws a release: otherwise whoever silences the registry before the next
+    run could have the release installed after all.
     """
 
     def __init__(
@@ -88,12 +91,16 @@ class Sources:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        answering = [client for address, client in self._clients.items() if address not in self._mute]
         try:
             if kind is None:
-                answering = (client for address, client in self._clients.items() if address not in self._mute)
                 for client in answering:  # what another accepted before it fell silent needs files that are not here
                     client.commit()
                 self.verdicts.flush()
+            elif isinstance(error, RyeError) and error.code in PERMANENT:
+                for client in answering:
+                    with contextlib.suppress(RyeError, OSError):  # the error that ended the run is worth more
+                        client.commit()
         finally:
             for client in self._clients.values():
                 client.close()

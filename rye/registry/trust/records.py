@@ -272,6 +272,10 @@ def find_locked(history: ItemHistory | None, identity: Identity, version: str, s
     raise TrustError("release-vanished", f"{identity} {version} is locked, but the registry no longer has it.")
 
 
+PERMANENT = frozenset({"signer-revoked", "release-taken-down"})
+"""Codes of errors about a release that stay true, whoever answers later and whoever does not."""
+
+
 def check_installable(
     record: ReleaseRecord, content: ContentLimits = CONTENT, limits: RegistryLimits = REGISTRY
 ) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.install import check_rows, choose_locked, verify_chosen
 from rye.installation.rollback import Previous, edits_since, read_previous
 from rye.project.layout import Project
-from rye.project.lock_file import is_stale
+from rye.project.lock_file import Unlock, is_stale
 from rye.verified.release import signed_words
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session
 from rye.workspace.installing.install_steps import install_chosen, require_own_previous, session_sources
-from rye.workspace.registries.registry_access import judging_environment
+from rye.workspace.registries.registry_access import judging_environment, tell_not_asked
 
 if TYPE_CHECKING:
     from rye.installation.environment import Environment
@@ -26,10 +28,14 @@ if TYPE_CHECKING:
     from rye.project.lock import Lock
 
 SHOWN_EDITS = 20
+_UNCHECKED = "Whether what it has was yanked, taken down or revoked since then was not checked."
 
 
 def rollback(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallOutcome:
     """Install exactly the previous lock, under the previous manifest. Running it again undoes that.
+
+    A registry that does not answer is not needed where its last verified state and the cache have all that the previous lock
+    names: this user installed it before. What such a registry says now is not known, which is told.
 
     Raises RyeError ``nothing-to-roll-back``, ``edited-manifest`` if edits of rye.toml would be lost, and ``lock-mismatch`` or
     ``lock-does-not-fit`` if the previous lock was never valid.
@@ -40,20 +46,26 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
     session = open_session(context, project, request, agree, text, previous.members.kept)
     if not session.keeps_manifests:
         _refuse_edits(context, session, previous)
-    with session_sources(session) as sources:
+    with session_sources(session, "hold") as sources:
         environment = judging_environment(context, session.manifest, session.policies)
         with context.progress("resolving"):
             chosen = _as_locked(lock, sources, environment)
+        not_asked = tell_not_asked(context, sources, _UNCHECKED)
         if not is_stale(lock, session.manifest):
             signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
             if found := problems(session.manifest, lock, signed):
                 raise does_not_fit(found)
         # The previous manifest may already have been edited; the lock records what it was made for.
-        return install_chosen(session, sources, environment, chosen, lock.wanted)
+        return replace(install_chosen(session, sources, environment, chosen, lock.wanted), not_asked=not_asked)
 
 
 def _as_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:
     """The verified releases of the previous lock. Raises RyeError ``source-changed`` for a folder that changed since."""
+    sources.use_locked(lock, Unlock.nothing())
+    sources.told_of_rows(lock.items)
+    for row, why in sources.held(lock.items).values():
+        if not sources.tells_of(row.identity.namespace):
+            raise why
     try:
         chosen = choose_locked(lock, sources, environment)
         check_rows(lock.items, verify_chosen(chosen, sources))

@@ -14,6 +14,7 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import Unlock
+from rye.registry.trust.records import PERMANENT
 from rye.registry.trust.trust_error import TrustError
 from rye.verified.require import unverified
 from rye.workspace.context import Context
@@ -21,8 +22,6 @@ from rye.workspace.registries.registry_access import project_sources
 
 _SAID = ("lock-mismatch", "source-changed", "source-forged", "commit-vanished")
 """Errors in a row itself, not caused by a missing network."""
-_FINAL = ("signer-revoked", "release-taken-down")
-"""Permanent facts about a release, which asking the registry cannot change."""
 
 
 def verify_rows(context: Context, project: Project, items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
@@ -36,7 +35,7 @@ def verify_rows(context: Context, project: Project, items: Sequence[LockedItem])
         with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
             return verify_rows_from(items, sources)
     except RyeError as error:
-        if error.code in _FINAL:
+        if error.code in PERMANENT:  # asking the registry cannot change it
             raise
         if context.offline:
             raise _unverified(items, error) from error
