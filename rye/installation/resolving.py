@@ -192,6 +192,8 @@ def _require_no_news(manifest: Manifest, lock: Lock, sources: Sources) -> None:
     rows: dict[str, list[LockedItem]] = {}
     for row in lock.items:
         rows.setdefault(row.id, []).append(row)
+    if sources.holds:
+        sources.ask_together(line.id.partition("/")[0] for line in manifest.dependencies)
     lacking: dict[str, tuple[RyeError, list[str]]] = {}
     for line in manifest.dependencies:
         why = sources.silence(line.id.partition("/")[0])

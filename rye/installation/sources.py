@@ -67,9 +67,11 @@ class Sources:
         book: SourceBook | None = None,
         *,
         holds: bool = False,
+        ask_ahead: Callable[[Iterable[str]], None] = lambda addresses: None,
     ):
         """``verdicts``: results of earlier checks; ``finish``: always called on exit; ``book``: the project's sources; ``holds``:
-        whether rows of the lock stay as they are while nobody answers for them, instead of ending the run."""
+        whether rows of the lock stay as they are while nobody answers for them, instead of ending the run; ``ask_ahead``: sends
+        the first request to several registries at once, before they are opened."""
         self.book = book
         self.holds = holds
         """Whether a run goes on without those who do not answer."""
@@ -77,6 +79,7 @@ class Sources:
         self.memory = Memory(verdicts, self.basis)
         self._registries = registries
         self._open = open_client
+        self._ask_ahead = ask_ahead
         self._finish = finish
         self._clients: dict[str, RegistryClient] = {}
         self._mute: dict[str, RyeError] = {}
@@ -124,6 +127,17 @@ class Sources:
             self._foreign.add(namespace)
         return self._at(self._registries.of(namespace))
 
+    def ask_together(self, namespaces: Iterable[str]) -> None:
+        """Ask the registries of these namespaces at once, so that those which are silent cost one time limit together."""
+        addresses: dict[str | None, None] = {}
+        for namespace in namespaces:
+            if not self.is_source(namespace):
+                with contextlib.suppress(RyeError):  # opening it reports the error
+                    addresses |= dict.fromkeys((self._registries.behind(namespace), self._registries.of(namespace)))
+        new = [one for one in addresses if one is not None and one not in self._clients and one not in self._mute]
+        if len(new) > 1:
+            self._ask_ahead(new)
+
     def _at(self, address: str) -> RegistryClient:
         if (why := self._mute.get(address)) is not None:
             raise why.with_traceback(None)
@@ -161,7 +175,10 @@ class Sources:
 
     def held(self, rows: Sequence[LockedItem]) -> dict[Identity, tuple[LockedItem, RyeError]]:
         """Return those of these rows that nobody answers for, each with the reason."""
-        reasons = {name: self.silence(name) for name in sorted({row.identity.namespace for row in rows})}
+        namespaces = sorted({row.identity.namespace for row in rows})
+        if self.holds:
+            self.ask_together(namespaces)
+        reasons = {name: self.silence(name) for name in namespaces}
         return {row.identity: (row, why) for row in rows if (why := reasons[row.identity.namespace]) is not None}
 
     def tells_of(self, namespace: str) -> bool:
@@ -223,6 +240,7 @@ class Sources:
         groups: dict[str, list[Identity]] = {}
         for identity in identities:
             groups.setdefault(self._place(identity.namespace), []).append(identity)
+        self.ask_together(group[0].namespace for group in groups.values())
         for place, group in groups.items():
             silent = self.silence(group[0].namespace) is not None
             if silent and (self.is_source(place) or not self.tells_of(group[0].namespace)):
@@ -317,7 +335,9 @@ class Sources:
 
     def _by_client(self, names: Iterable[_N], namespace: Callable[[_N], str]) -> list[tuple[RegistryClient, list[_N]]]:
         groups: dict[int, tuple[RegistryClient, list[_N]]] = {}
-        for name in names:
+        named = list(names)
+        self.ask_together(dict.fromkeys(map(namespace, named)))
+        for name in named:
             client = self.client(namespace(name))
             groups.setdefault(id(client), (client, []))[1].append(name)
         return list(groups.values())

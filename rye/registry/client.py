@@ -23,7 +23,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Required, Self, TypedDict
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -89,6 +89,8 @@ from rye.storage.verdicts import Verdicts
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from rye.registry.store import witness_demands
     from rye.registry.trust import cosigned, policies
     from rye.registry.trust.cosigned import CosignedHead, Waiting, WitnessDemand
@@ -96,6 +98,28 @@ else:  # most users demand no witnesses
     cosigned = lazy_module("rye.registry.trust.cosigned")
     policies = lazy_module("rye.registry.trust.policies")
     witness_demands = lazy_module("rye.registry.store.witness_demands")
+
+
+class Options(TypedDict, total=False):
+    """How a client is opened."""
+
+    store: Required[StateStore]
+    cache: Required[Cache]
+    limits: RegistryLimits
+    offline: bool
+    survives_outages: bool
+    """Use the last verified head for up to ``outage_seconds`` if the registry does not answer."""
+    patient: bool
+    """Wait for an answer as long as without that fallback."""
+    verdicts: Verdicts | None
+    distrusted: frozenset[str]
+    """The fingerprints of keys that this user revoked; what they signed counts as revoked."""
+    witnesses: WitnessDemand | None
+    """What the user demands of the registry's witnesses from now on; None: what they demanded before, if anything."""
+    writes: bool
+    """Read the newest head all the same, to continue from it."""
+    joins: bool
+    """Follow the policy of the registry's owners from now on; who does so already, does."""
 
 
 class RegistryClient:
@@ -163,56 +187,50 @@ class RegistryClient:
         cls,
         address: str,
         *,
-        store: StateStore,
-        cache: Cache,
         accept_root: AcceptRoot = None,
         origin: str | None = None,
-        limits: RegistryLimits = REGISTRY,
-        offline: bool = False,
-        survives_outages: bool = False,
-        patient: bool = False,
         allow_http: bool = False,
         token: str | Callable[[], str | None] | None = None,
-        verdicts: Verdicts | None = None,
-        distrusted: frozenset[str] = frozenset(),
-        witnesses: WitnessDemand | None = None,
-        writes: bool = False,
-        joins: bool = False,
+        **options: Unpack[Options],
     ) -> RegistryClient:
         """Return a client with a fresh, verified head. ``origin``: the registry that the project or lock expects there.
 
-        ``survives_outages``: use the last verified head for up to ``outage_seconds`` if the registry does not answer;
-        ``patient``: wait for an answer as long as without that fallback. ``distrusted``: fingerprints of keys that this user
-        revoked; what they signed counts as revoked. ``witnesses``: what the user demands of the registry's witnesses from now on;
-        None: what they demanded before, if anything. ``writes``: read the newest head all the same, to continue from it.
-        ``joins``: follow the policy of the registry's owners from now on; who does so already, does.
-
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
+        client = cls.unasked(address, allow_http=allow_http, token=token, **options)
+        return client.opened(accept_root, origin)
+
+    @classmethod
+    def unasked(
+        cls,
+        address: str,
+        *,
+        allow_http: bool = False,
+        token: str | Callable[[], str | None] | None = None,
+        **options: Unpack[Options],
+    ) -> RegistryClient:
+        """Return a client that was not opened yet. Raises UsageError ``bad-argument``."""
         transport: Transport = OfflineTransport()
-        if not offline:
+        if not options.get("offline", False):
+            limits = options.get("limits", REGISTRY)
             transport = open_transport(address, limits, allow_http=allow_http, token=token)
-        client = cls(
-            address,
-            transport,
-            store,
-            cache,
-            limits=limits,
-            offline=offline,
-            survives_outages=survives_outages,
-            patient=patient,
-            verdicts=verdicts,
-            distrusted=distrusted,
-            witnesses=witnesses,
-            writes=writes,
-            joins=joins,
-        )
+        return cls(address, transport, **options)
+
+    def opened(self, accept_root: AcceptRoot = None, origin: str | None = None) -> Self:
+        """Accept the newest head and return the client, which is closed if that fails. Raises as :meth:`open` does."""
         try:
-            client.refresh(accept_root, origin)
+            self.refresh(accept_root, origin)
         except BaseException:
-            client.close()
+            self.close()
             raise
-        return client
+        return self
+
+    def ask_ahead(self) -> None:
+        """Send the request for the head of a pinned registry now; :meth:`opened` waits for the answer."""
+        known = None if self._offline else self._store.origin_at(self.address)
+        state = self._store.load(known) if known is not None and self._store.is_pinned(known) else None
+        if state is not None and state.head is not None:
+            self._heads.begin(state.head)
 
     def __enter__(self) -> RegistryClient:
         return self

@@ -5,6 +5,7 @@ Nothing here decides whether a head is accepted: :mod:`rye.registry.trust.truste
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +28,32 @@ from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import OpenedHead, TrustedState
 from rye.registry.waves import Waves
+
+
+class _Begun:
+    """A request under way. ``held``: the head that it was sent with."""
+
+    def __init__(self, held: str, ask: Callable[[], Tagged | FetchError]) -> None:
+        self.held = held
+        self._ask = ask
+        self._answer: Tagged | FetchError | BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="rye-head", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._answer = self._ask()
+        except BaseException as error:  # raised in the caller's thread
+            self._answer = error
+
+    def answer(self) -> Tagged | FetchError:
+        """The answer, as soon as it is there. Raises what asking raised."""
+        self._thread.join()
+        found = self._answer
+        assert found is not None
+        if isinstance(found, BaseException) and not isinstance(found, FetchError):
+            raise found
+        return found
 
 
 class HeadRequest:
@@ -54,18 +81,24 @@ class HeadRequest:
         self._survives = survives
         self._patient = patient
         self._now = now
+        self._begun: _Begun | None = None
         self._tagged: tuple[str, str] | None = None
         self._answered: datetime | None = None
+
+    def begin(self, held: str) -> None:
+        """Send the request now, in a thread; :meth:`newest` waits for the answer. So several registries are asked at once, and
+        those that do not answer cost one time limit together."""
+        self._begun = _Begun(held, lambda: self._ask(held, self._patience(held)))
 
     def newest(self, held: str | None) -> bytes:
         """Return the registry's head, or the last verified one (``held``) if that is unchanged or survives an outage.
 
         Raises FetchError, and TrustError ``head-frozen`` if an outage lasts too long.
         """
+        begun, self._begun = self._begun, None
+        same = begun is not None and begun.held == held  # otherwise another program accepted a newer one meanwhile
+        fetched = begun.answer() if begun is not None and same else self._ask(held, self._patience(held))
         age = None if held is None or not self._survives else self._age_of(held)
-        hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds) and not self._patient
-        seconds = self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
-        fetched = self._ask(held, seconds)
         if isinstance(fetched, NoAnswer):
             seen: dict[str, object] = {} if held is None else {"last_seen": write_time(_time_of(held))}
             error = fetched.of_registry(self._address, ASK_AGAIN, seen)
@@ -127,6 +160,12 @@ class HeadRequest:
         """Remember the tag of the head that was fetched: an unchanged one then costs an empty answer."""
         if self._tagged is not None:
             HeadTags(self._folder).remember(self._address, *self._tagged)
+
+    def _patience(self, held: str | None) -> float:
+        """How many seconds the registry may take: fewer where the last verified head will do."""
+        age = None if held is None or not self._survives or self._patient else self._age_of(held)
+        hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds)
+        return self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
 
     def _ask(self, held: str | None, seconds: float) -> Tagged | FetchError:
         request = Request("head", self._limits.head_bytes)

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from msgspec.structs import force_setattr
 
 from rye.importing.digests import folder_digest
+from rye.limits import REGISTRY
 from rye.project.lock import parse_lock
 from tests.scenes.gates import Gate
 from tests.scenes.person import Person
@@ -323,3 +327,54 @@ class TestInstall:
         gates["zeta"].refuse()
         user.fails("ci", code="release-taken-down")
         assert not user.path(".ai/packages").exists()
+
+
+class TestAllAtOnce:
+    @pytest.mark.parametrize(
+        "words",
+        [("outdated",), ("audit",), ("update",), ("lock",), ("rollback", "--yes"), ("search", "work"), ("doctor",)],
+        ids=lambda words: words[0],
+    )
+    def test_none_waits_for_another(self, user: Person, gates: dict[str, Gate], words: tuple[str, ...]) -> None:
+        """Each answers only once all three have been asked."""
+        ask_for(user, '"zeta/work/extra" = "^1.0"')
+        user.ok("install", "--yes")
+        if words[0] == "lock":
+            ask_for(user, '"omni/work/extra" = "^1.0"')
+        together = threading.Barrier(3)
+        for gate in gates.values():
+            gate.meet(together)
+        done = user.run(*words, "--json")
+        assert "does not answer" not in done.stdout + done.stderr
+        assert "not_asked" not in done.json
+        assert not together.broken
+
+    def test_who_hangs_costs_one_time_limit_together_and_is_told_in_the_order_of_the_addresses(
+        self, user: Person, gates: dict[str, Gate]
+    ) -> None:
+        before = REGISTRY.answer_seconds
+        gates["omni"].hang()
+        gates["acme"].hang()
+        force_setattr(REGISTRY, "answer_seconds", 3.0)
+        try:
+            started = time.monotonic()
+            done = user.run("outdated", "--json")
+            seconds = time.monotonic() - started
+        finally:
+            force_setattr(REGISTRY, "answer_seconds", before)
+        silent = sorted((gates["omni"].url, gates["acme"].url))
+        assert [one["registry"] for one in done.json["not_asked"]] == silent
+        assert done.code == 1
+        assert 3.0 <= seconds < 6.0
+
+    def test_nobody_is_asked_whom_this_user_never_pinned(
+        self, three: Three, user: Person, gates: dict[str, Gate], tmp_path: Path
+    ) -> None:
+        stranger = Person(tmp_path / "stranger")
+        for name in ("rye.toml", "rye.lock"):
+            stranger.write(name, user.path(name).read_bytes())
+        fingerprint = three.registries["acme"].fingerprint
+        stranger.ok("registry", "add", gates["acme"].url, "--fingerprint", fingerprint)
+        asked = {name: gate.connections for name, gate in gates.items()}
+        stranger.fails("outdated", code="registry-unpinned")
+        assert (gates["omni"].connections, gates["zeta"].connections) == (asked["omni"], asked["zeta"])

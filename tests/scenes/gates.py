@@ -12,6 +12,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 _BLOCK = 65_536
+_MEETING_SECONDS = 20.0
 
 
 class Gate:
@@ -19,8 +20,7 @@ class Gate:
 
     def __init__(self, address: str) -> None:
         self._behind = ("127.0.0.1", urlsplit(address).port)
-        self._says: bytes | None = b""
-        """What each connection is told; empty: what the server says; None: nothing."""
+        self._together: threading.Barrier | None = None
         self._open: list[socket.socket] = []
         self._listening: socket.socket | None = None
         self.port = 0
@@ -64,9 +64,15 @@ class Gate:
         """Begin to answer, and close the connection."""
         self._listen(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nrye")
 
+    def meet(self, together: threading.Barrier) -> None:
+        """Pass everything on, but the first connection only once as many gates have one as the barrier says."""
+        self._listen(b"")
+        self._together = together
+
     def _listen(self, says: bytes | None) -> None:
+        """``says``: what each connection is told; empty: what the server says; None: nothing."""
         self.refuse()
-        self._says = says
+        self._together = None
         self._listening = socket.create_server(("127.0.0.1", self.port))
         self.port = self._listening.getsockname()[1]
         threading.Thread(target=self._serve, args=(self._listening, says), daemon=True).start()
@@ -82,7 +88,7 @@ class Gate:
             threading.Thread(target=self._talk, args=(connection, says), daemon=True).start()
 
     def _talk(self, connection: socket.socket, says: bytes | None) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, threading.BrokenBarrierError):
             if says is None:
                 while connection.recv(_BLOCK):
                     pass
@@ -93,6 +99,9 @@ class Gate:
                 while connection.recv(_BLOCK):
                     pass
             else:
+                together, self._together = self._together, None
+                if together is not None:
+                    together.wait(_MEETING_SECONDS)
                 with socket.create_connection(self._behind) as there:
                     self._open.append(there)
                     back = threading.Thread(target=_copy, args=(there, connection), daemon=True)

@@ -23,8 +23,6 @@ from rye.customization.role_files import all_files
 from rye.errors import RyeError
 from rye.project.layout import find_project
 from rye.registry.client import RegistryClient
-from rye.registry.store.cache import Cache
-from rye.registry.store.state import StateStore
 from rye.signing.key_store import KeyStore
 from rye.signing.trust_store import TrustStore
 from rye.storage.atomic import replace_file
@@ -36,7 +34,7 @@ from rye.workspace.customizing.overlaying import OverlayChecked, formula_problem
 from rye.workspace.customizing.overriding import OverrideChecked
 from rye.workspace.customizing.roles import known_roles
 from rye.workspace.registries.project_registries import require_contact
-from rye.workspace.registries.registry_access import configured, reading_token
+from rye.workspace.registries.registry_access import ask_at_once, configured
 from rye.workspace.trusting.customizations import remember_made_here
 from rye.workspace.trusting.key_uses import key_uses
 
@@ -126,7 +124,11 @@ def registry(context: Context) -> tuple[Check, Check]:
     if not addresses:
         hint = "`rye registry add ADDRESS --default` pins one."
         return Check("registry", "ok", "none configured", hint=hint), checks.clock(now, None)
-    checked = [_registry(context, address) for address in addresses]
+    try:
+        asked = ask_at_once(context, addresses)
+    except RyeError as error:
+        return Check("registry", "error", error.message, hint=error.hint), checks.clock(now, None)
+    checked = [_registry(context, address, asked.get(address)) for address in addresses]
     every = [one.found for one in checked]
     told = [one for one in every if one.status != "ok"] or every
     next_step = next((one.hint for one in told if one.hint is not None), None)
@@ -148,16 +150,12 @@ class _Checked(Struct, frozen=True):
     """What is wrong if that time has not come yet."""
 
 
-def _registry(context: Context, address: str) -> _Checked:
+def _registry(context: Context, address: str, asked: RegistryClient | None) -> _Checked:
+    """``asked``: its client; None if this user did not pin it."""
     try:
         require_contact(context, address, asks=False)
-        with RegistryClient.open(
-            address,
-            store=StateStore(context.home.registries),
-            cache=Cache(context.home.registry_cache),
-            offline=context.offline,
-            token=reading_token(context, address),
-        ) as client:
+        assert asked is not None  # offline, every registry has a client
+        with asked.opened() as client:
             time, origin, warnings = client.head.snapshot.time, client.origin, client.warnings
     except RyeError as error:
         found = Check("registry", "warning" if context.offline else "error", error.message, hint=error.hint)

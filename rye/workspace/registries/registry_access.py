@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +33,7 @@ from rye.workspace.registries.project_registries import (
     agreed_doors,
     given_demand,
     given_pins,
+    is_known,
     pin_question,
     project_registries,
     require_contact,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from rye.registry.protocol.statements import Keyset
     from rye.registry.trust.cosigned import WitnessDemand
     from rye.sources.book import SourceBook
+    from rye.storage.verdicts import Verdicts
     from rye.workspace.context import Context
     from rye.workspace.registries.airgap_access import Airgap
 
@@ -76,6 +78,7 @@ def open_registry(
     witnesses: WitnessDemand | None = None,
     writes: bool = False,
     joins: bool = False,
+    asked: RegistryClient | None = None,
 ) -> Iterator[RegistryClient]:
     """A client with a verified head. Its new trusted state is saved if the block ends without an error.
 
@@ -85,16 +88,15 @@ def open_registry(
     ``accept_root``: decides at the first contact; None: the user. ``witnesses``: what is demanded of the registry's witnesses
     from now on; None: what ``RYE_PINS`` or this machine demands. ``writes``: the command writes to the registry, so it
     continues from the newest head, whether or not witnesses have cosigned it. ``joins``: follow the policy of its owners.
+    ``asked``: one of :func:`ask_at_once`.
     """
     if not named and fingerprint is None:
         require_contact(context, address)
     with _what_was_meant(context, address):
-        client = RegistryClient.open(
+        client = asked or RegistryClient.unasked(
             address,
             store=StateStore(context.home.registries),
             cache=Cache(context.home.registry_cache),
-            accept_root=fingerprint or accept_root or pin_question(context),
-            origin=origin,
             offline=context.offline,
             token=token or reading_token(context, address, address if named else None),
             distrusted=distrusted_keys(context.home),
@@ -102,11 +104,33 @@ def open_registry(
             writes=writes,
             joins=joins,
         )
+        client.opened(fingerprint or accept_root or pin_question(context), origin)
     with client:
         if pin := given_pins(context).get(address):
             pin.require(address, client.origin, client.state.fingerprint)
         _tell_head(context, client)
         yield client
+
+
+def ask_at_once(context: Context, addresses: Iterable[str]) -> dict[str, RegistryClient]:
+    """Ask those of these registries that this user pinned for their heads, all at once, so that those which are silent cost one
+    time limit together. Returns their clients, which are then opened one after the other."""
+    asked = {
+        address: RegistryClient.unasked(
+            address,
+            store=StateStore(context.home.registries),
+            cache=Cache(context.home.registry_cache),
+            offline=context.offline,
+            token=reading_token(context, address),
+            distrusted=distrusted_keys(context.home),
+            witnesses=given_demand(context, address),
+        )
+        for address in addresses
+        if context.offline or is_known(context, address)
+    }
+    for client in asked.values():
+        client.ask_ahead()
+    return asked
 
 
 @contextmanager
@@ -261,50 +285,115 @@ def project_sources(
     ``policy-changed`` when a newer policy of a joined organization arrives, because the caller has read the old one.
     """
     cache, verdicts = WriteBehindCache.at(context.home.registry_cache), context.home.verdicts()
-    if airgap is not None:
-        open_one = importlib.import_module(_AIRGAP).airgap_opener(context, airgap)
-    else:
-        pins = given_pins(context)
-
-        def open_one(address: str) -> RegistryClient:
-            if not (offline if offline is not None else context.offline):
-                require_contact(context, address, (where.default, *where.by_namespace.values()), asks=asks)
-            with _what_was_meant(context, address):
-                client = RegistryClient.open(
-                    address,
-                    store=StateStore(context.home.registries),
-                    accept_root=pin_question(context, asks=asks),
-                    offline=context.offline if offline is None else offline,
-                    survives_outages=outages != "fail",
-                    patient=outages in ("survive-patiently", "hold"),
-                    cache=cache,
-                    verdicts=verdicts,
-                    token=reading_token(context, address),
-                    distrusted=distrusted_keys(context.home),
-                    witnesses=given_demand(context, address),
-                )
-            try:
-                if address in pins:
-                    pins[address].require(address, client.origin, client.state.fingerprint)
-            except BaseException:
-                client.close()
-                raise
-            _tell_head(context, client)
-            if client.took_policy:
-                client.commit()
-                if rejudges:
-                    client.close()
-                    raise RyeError("policy-changed", f"{client.origin} has a newer policy.", "Run the command again.")
-            if client.outage is not None and outages == "survive":  # the patient round is the second one
-                _tell_outage(context, client, client.outage)
-            return client
-
     where = project_registries(context, manifest, root)
+    holds = outages == "hold"
     book = None
     if manifest.sources:
         cut_off = context.offline if offline is None else offline
         book = _book(context, manifest, root, offline=cut_off, asks=asks, contacts=contacts)
-    return Sources(where, open_one, verdicts, cache.flush, book, holds=outages == "hold")
+    if airgap is not None:
+        open_one = importlib.import_module(_AIRGAP).airgap_opener(context, airgap)
+        return Sources(where, open_one, verdicts, cache.flush, book, holds=holds)
+    opening = _Opening(
+        context,
+        where,
+        cache,
+        verdicts,
+        offline=context.offline if offline is None else offline,
+        asks=asks,
+        outages=outages,
+        rejudges=rejudges,
+    )
+
+    def finish() -> None:
+        opening.close()
+        cache.flush()
+
+    return Sources(where, opening.open, verdicts, finish, book, holds=holds, ask_ahead=opening.ask_ahead)
+
+
+class _Opening:
+    """Opens the registries of one run. Those that will be needed together are asked at once (:meth:`ask_ahead`); what a person is
+    told and asked, and in which order, depends only on the order in which they are opened."""
+
+    def __init__(
+        self,
+        context: Context,
+        where: Registries,
+        cache: Cache,
+        verdicts: Verdicts,
+        *,
+        offline: bool,
+        asks: bool,
+        outages: Outages,
+        rejudges: bool,
+    ) -> None:
+        """The options are those of :func:`project_sources`."""
+        self._context = context
+        self._where = where
+        self._cache = cache
+        self._verdicts = verdicts
+        self._offline = offline
+        self._asks = asks
+        self._outages = outages
+        self._rejudges = rejudges
+        self._pins = given_pins(context)
+        self._asked: dict[str, RegistryClient] = {}
+        """Clients whose request for the head is under way."""
+
+    def ask_ahead(self, addresses: Iterable[str]) -> None:
+        """Ask registries that this user pinned for their heads, all at once. Nobody else is contacted."""
+        if self._offline:
+            return
+        for address in addresses:
+            if address not in self._asked and is_known(self._context, address):
+                self._asked[address] = client = self._client(address)
+                client.ask_ahead()
+
+    def open(self, address: str) -> RegistryClient:
+        """Return a client with a verified head. Raises as :meth:`RegistryClient.open` does, and RyeError ``registry-unpinned``,
+        ``declined`` and ``policy-changed``."""
+        context, where = self._context, self._where
+        if not self._offline:
+            others = (where.default, *where.by_namespace.values())
+            require_contact(context, address, others, asks=self._asks)
+        client = self._asked.pop(address, None) or self._client(address)
+        with _what_was_meant(context, address):
+            client.opened(pin_question(context, asks=self._asks))
+        try:
+            if address in self._pins:
+                self._pins[address].require(address, client.origin, client.state.fingerprint)
+        except BaseException:
+            client.close()
+            raise
+        _tell_head(context, client)
+        if client.took_policy:
+            client.commit()
+            if self._rejudges:
+                client.close()
+                raise RyeError("policy-changed", f"{client.origin} has a newer policy.", "Run the command again.")
+        if client.outage is not None and self._outages == "survive":  # the patient round is the second one
+            _tell_outage(context, client, client.outage)
+        return client
+
+    def close(self) -> None:
+        """Close the connections to those that were asked and not needed after all."""
+        for client in self._asked.values():
+            client.close()
+
+    def _client(self, address: str) -> RegistryClient:
+        return RegistryClient.unasked(
+            address,
+            store=StateStore(self._context.home.registries),
+            offline=self._offline,
+            survives_outages=self._outages != "fail",
+            patient=self._outages in ("survive-patiently", "hold"),
+            cache=self._cache,
+            verdicts=self._verdicts,
+            token=reading_token(self._context, address),
+            distrusted=distrusted_keys(self._context.home),
+            witnesses=given_demand(self._context, address),
+        )
 
 
 def folders_match(context: Context, manifest: Manifest, root: Path, rows: Sequence[LockedItem]) -> bool:

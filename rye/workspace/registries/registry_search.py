@@ -26,7 +26,7 @@ from rye.text.ranking.answering import Findable, answers, findable
 from rye.text.ranking.scoring import DEPRECATED, Searched, of_kind
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import effective_entry, installed_problem
-from rye.workspace.registries.registry_access import configured, open_api, open_registry, serving_registry
+from rye.workspace.registries.registry_access import ask_at_once, configured, open_api, open_registry, serving_registry
 
 if TYPE_CHECKING:
     from rye.project.registries import Registries
@@ -162,9 +162,10 @@ def _in_registries(
     except RyeError as error:
         missing.append(NotAsked("", error))
         asked = {}
+    clients = ask_at_once(context, asked)
     for address, namespaces in asked.items():
         try:
-            found, count = _in_registry(context, registries, address, request, namespaces)
+            found, count = _in_registry(context, registries, address, request, namespaces, clients.get(address))
         except TrustError:
             raise
         except RyeError as error:
@@ -209,6 +210,7 @@ def _in_registry(
     address: str,
     request: SearchRequest,
     namespaces: tuple[str, ...] | None,
+    asked: RegistryClient | None,
 ) -> tuple[list[dict[str, Any]], _Count]:
     words, kind, limit = request.words, request.kind, request.limit
 
@@ -216,7 +218,7 @@ def _in_registry(
         name = identity.namespace
         return registries.serving(name) == address and (not namespaces or name in namespaces)
 
-    with open_registry(context, address) as client:
+    with open_registry(context, address, asked=asked) as client:
         if context.offline or address.startswith("file:") or client.api is None:
             return _static(client, words, kind, answers_for, limit)
         api = open_api(context, client, needs_token=False)
