@@ -76,6 +76,8 @@ class Deployed(Struct, frozen=True, kw_only=True):
     checked: tuple[Checked, ...] = ()
     drafts: int = 0
     """How many own items are not deployed yet, as notes say."""
+    is_empty: bool = False
+    """Whether the project has no items, and nothing is deployed."""
     dry_run: bool = False
 
     @property
@@ -111,7 +113,7 @@ def summary(done: Deployed) -> str:
     if done.dry_run:
         if parts:
             return f"nothing was changed (--dry-run); would be: {', '.join(parts)}"
-        return "everything is deployed; nothing would change" if done.changes else "there is nothing to deploy"
+        return "everything is deployed; nothing would change" if done.changes else _nothing(done, "")
     where = f" for {', '.join(done.targets)}" if done.targets else ""
     refused = len({(row.item, row.target) for row in done.refused})
     if refused and not parts and not done.failed:
@@ -124,7 +126,12 @@ def summary(done: Deployed) -> str:
     if done.drafts and done.changes:
         own = "1 item of your own is" if done.drafts == 1 else f"{done.drafts} items of your own are"
         return f"everything else is deployed{where}; {own} not yet"
-    return f"everything is deployed{where}" if done.changes else f"there is nothing to deploy{where}"
+    return f"everything is deployed{where}" if done.changes else _nothing(done, where)
+
+
+def _nothing(done: Deployed, where: str) -> str:
+    why = ": the project has no items; `rye add [KIND:]ID` adds one" if done.is_empty else ""
+    return f"there is nothing to deploy{where}{why}"
 
 
 def deploy(context: Context, project: Project, request: DeployRequest, choose: ChooseTargets | None = None) -> Deployed:
@@ -137,8 +144,9 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
     require_targets_allowed(context, manifest, aim.names)
     root = root_of(project, request.scope)
     if request.dry_run:
-        plan = planned(context, read_project(project), root, request, aim.names)
-        return _outcome(context, root, request, plan, aim)
+        read = read_project(project)
+        plan = planned(context, read, root, request, aim.names)
+        return _outcome(context, root, request, plan, aim, has_items=bool(read.lock.items))
     with exclusive(root) as writer:
         for left in reversed(range(_TRIES)):
             read = read_project(project)
@@ -157,7 +165,7 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
                 if error.code != "file-changed" or not left:
                     raise
     agree(context.home, project, plan.given)
-    done = _outcome(context, root, request, plan, aim)
+    done = _outcome(context, root, request, plan, aim, has_items=bool(read.lock.items))
     _recall_later(context, root, request, plan, done)
     return done
 
@@ -177,7 +185,8 @@ def following(context: Context, project: Project, chosen: tuple[str, ...] = ()) 
     plan = planned(context, read, project, request, names, keeps=True)
     require_targets_allowed(context, read.manifest, _only_kept(plan, names))
     remember_own(context.home, project, plan.remembered.state, plan.plan)
-    done = _outcome(context, project, request, plan, Aim(names=plan.names, recorded=recorded))
+    aim = Aim(names=plan.names, recorded=recorded)
+    done = _outcome(context, project, request, plan, aim, has_items=bool(read.lock.items))
     if plan.names == names:  # otherwise a deploy would also remove something
         _recall_later(context, project, request, plan, done)
     changes = [*plan.transaction(), *_attributes(context, project, "project", plan.plan)]
@@ -200,8 +209,11 @@ def _manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:
     return manifest_edit.set_deploy_targets(manifest_text_of(project), targets).encode()
 
 
-def _outcome(context: Context, root: Project, request: DeployRequest, plan: Planned, aim: Aim) -> Deployed:
-    """What the plan did, or would do. What is new among the notes and the tolerated refusals is remembered as said."""
+def _outcome(
+    context: Context, root: Project, request: DeployRequest, plan: Planned, aim: Aim, *, has_items: bool
+) -> Deployed:
+    """What the plan did, or would do. What is new among the notes and the tolerated refusals is remembered as said.
+    ``has_items``: whether rye.lock has any."""
     refused = (*plan.remembered.outside, *plan.plan.refused)
     tolerated = _tolerated(plan, refused)
     notes, reasons = plan.survey.notes, {row: Note(row.item, row.target, row.message) for row in tolerated}
@@ -223,6 +235,7 @@ def _outcome(context: Context, root: Project, request: DeployRequest, plan: Plan
         kept=plan.plan.kept,
         checked=plan.plan.checked,
         drafts=len(plan.survey.drafts),
+        is_empty=not (has_items or refused or plan.survey.drafts or plan.plan.changes),
         dry_run=request.dry_run,
     )
 

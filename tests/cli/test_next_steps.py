@@ -76,10 +76,13 @@ def test_a_command_without_what_it_needs_shows_an_example(tmp_path: Path, words:
 def test_without_a_lock_nothing_is_called_newest_and_the_next_step_is_to_install(tmp_path: Path) -> None:
     rye = Person(tmp_path)
     rye.write("rye.toml", '[project]\nname = "shop"\n')
-    assert "newest" in rye.ok("outdated").stderr
+    assert "nothing to compare: rye.toml lists no items; `rye add [KIND:]ID`" in rye.ok("outdated").stderr
     assert "`rye add [KIND:]ID`" in rye.fails("remove", "x", code="not-a-dependency")["hint"]
     rye.write("rye.toml", '[project]\nname = "shop"\n\n[dependencies]\n"acme/work/base" = "^1"\n')
     assert "`rye install`" in rye.fails("outdated", code="no-lock")["hint"]
+    lock = rye.write("rye.lock", "version = 1\n")
+    assert "nothing to compare: rye.lock has no items yet; `rye install`" in rye.ok("outdated").stderr
+    lock.unlink()
     for words in (["tree"], ["list"]):
         assert "`rye install` installs what rye.toml lists" in rye.ok(*words).stderr
     for words in (["why", "base"], ["update", "base"], ["diff", "base"]):

@@ -141,6 +141,8 @@ class TestConflicts:
 
 class TestChoosingAMember:
     def test_tree_why_list_and_outdated_show_what_it_needs(self, user: Person) -> None:
+        needs_none = user.ok("outdated", "-p", "web").stderr
+        assert "nothing to compare: web needs no items; `rye add [KIND:]ID -p web` adds one" in needs_none
         user.ok("add", "acme/work/lint", "-p", "web", "--yes")
         assert user.ok("tree", "-p", "web").stdout == "directive:acme/work/lint 1.0.0\n"
         assert len(user.ok("tree", "--json").json["tree"]) == 3

@@ -844,7 +844,14 @@ def test_an_item_that_was_edited_where_it_is_installed_is_not_deployed(shop: Per
 
 
 def test_nothing_to_deploy_and_everything_deployed_are_two_things(shop: Person) -> None:
-    assert "there is nothing to deploy for claude, codex" in shop.ok("deploy").stdout
+    empty = ": the project has no items; `rye add [KIND:]ID` adds one"
+    assert shop.ok("deploy").stdout == f"there is nothing to deploy for claude, codex{empty}\n"
+    assert shop.ok("deploy").stdout == f"there is nothing to deploy for claude, codex{empty}\n", "as remembered"
+    assert shop.ok("deploy", "--dry-run").stdout == f"there is nothing to deploy{empty}\n"
+    named = shop.ok("deploy", "--target", "gemini").stderr
+    assert "Not recorded in rye.toml: gemini" in named
+    assert "kept up to date" not in named
+    assert shop.ok("deploy", "--target", "gemini").stderr == named, "as remembered"
     assert "there is nothing to deploy" in shop.ok("deploy", "--check").stderr
     install(shop, "skill", "acme/pdf", skill("pdf"))
     shop.ok("deploy")

@@ -118,7 +118,7 @@ def deploy(
             if unrecorded := known.document.get("unrecorded"):
                 from rye.cli.deploy.shown import show_recorded  # loads adapters, as below
 
-                show_recorded(session, (), unrecorded, dry_run=False)
+                show_recorded(session, (), unrecorded, deploys=bool(known.document["changes"]), dry_run=False)
             return 0
     from rye.cli.deploy import running  # loads adapters and every kind's reader, which most runs never need
 

@@ -33,7 +33,7 @@ def deploy(session: Session, project: Project, request: DeployRequest) -> int:
     show_deployed(session, done)
     warn_of_absent(session, project)
     session.console.answer(done.as_json(), summary(done))
-    show_recorded(session, done.recorded, done.unrecorded, dry_run=done.dry_run)
+    show_recorded(session, done.recorded, done.unrecorded, deploys=bool(done.changes), dry_run=done.dry_run)
     return 1 if done.failed else 0
 
 

@@ -45,18 +45,19 @@ def show_deployed(session: Session, done: Deployed) -> None:
     _show_known(session, [(row.item, row.target) for row in brief])
 
 
-def show_recorded(session: Session, recorded: Sequence[str], unrecorded: Sequence[str], *, dry_run: bool) -> None:
-    """Say which of the targets named on the command line rye.toml names from now on, and which it does not."""
+def show_recorded(
+    session: Session, recorded: Sequence[str], unrecorded: Sequence[str], *, deploys: bool, dry_run: bool
+) -> None:
+    """Say which of the targets named on the command line rye.toml names from now on, and which it does not. ``deploys``: whether
+    anything is deployed."""
     if recorded:
         would = "would be recorded" if dry_run else "recorded"
         said = f"{would} in rye.toml as a target: {', '.join(recorded)}. `rye add`, `update` and `remove` deploy there, too."
         session.console.say(said, "hint")
     if unrecorded:
-        said = (
-            f"Not recorded in rye.toml: {', '.join(unrecorded)} (that takes a terminal, and a deploy of all items). "
-            "What is deployed is kept up to date all the same."
-        )
-        session.console.say(said, "dim")
+        said = f"Not recorded in rye.toml: {', '.join(unrecorded)} (that takes a terminal, and a deploy of all items)."
+        kept = " What is deployed is kept up to date all the same." if deploys else ""
+        session.console.say(said + kept, "dim")
 
 
 def _show_refused(session: Session, refused: Sequence[Refused]) -> None:

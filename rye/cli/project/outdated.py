@@ -16,6 +16,12 @@ from rye.workspace.installing.outdated import Outdated, OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
 from rye.workspace.installing.outdated_sources import short_rev
 
+_WITHOUT = {
+    "requirements": "rye.toml lists no items; `rye add [KIND:]ID` adds one",
+    "rows": "rye.lock has no items yet; `rye install` installs what rye.toml lists",
+    "needs": "{member} needs no items; `rye add [KIND:]ID -p {member}` adds one",
+}
+
 
 @command("outdated")
 @install_options("member")
@@ -29,11 +35,11 @@ def outdated(session: Session, member: str | None) -> int:
     tags if rye.toml names a tag.
     """
     found = outdated_items(session, require_project(session.cwd), member)
-    _show(session, found)
+    _show(session, found, member)
     return 1 if found.not_asked else 0
 
 
-def _show(session: Session, found: Outdated) -> None:
+def _show(session: Session, found: Outdated, member: str | None) -> None:
     if session.json:
         document: dict[str, object] = {"outdated": [_as_json(item) for item in found.items if item.newer.is_outdated]}
         if found.sources:
@@ -71,6 +77,9 @@ def _show(session: Session, found: Outdated) -> None:
         )
     for silent in found.not_asked:
         session.warn(silent.told("What it has that is newer is not in this list."), silent.error.hint)
+    if found.without is not None:
+        session.console.say(f"There is nothing to compare: {_WITHOUT[found.without].format(member=member)}.")
+        return
     if not rows and not found.sources:
         known = "the newest version that is known offline" if session.offline else "its newest version"
         everything = "Everything else" if found.not_asked else "Everything"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -46,6 +47,8 @@ class Outdated(Struct, frozen=True):
     sources: tuple[OutdatedSource, ...] = ()
     not_asked: tuple[NotAsked, ...] = ()
     """Who did not answer: what they have is shown as it was known before, or not at all."""
+    without: Literal["requirements", "rows", "needs"] | None = None
+    """Why there is nothing to compare: rye.toml lists nothing, rye.lock has nothing of it yet, or the member needs nothing."""
 
 
 def outdated(context: Context, project: Project, member: str | None = None) -> Outdated:
@@ -57,7 +60,7 @@ def outdated(context: Context, project: Project, member: str | None = None) -> O
     asking = selected(manifest, member)
     require_lock(project, manifest)
     if not state.lock.items:
-        return Outdated()
+        return Outdated(without="rows" if manifest.dependencies else "requirements")
     environment = judging_environment(context, manifest)
     namespaces = sorted({item.identity.namespace for item in state.lock.items})
     with (
@@ -78,7 +81,7 @@ def outdated(context: Context, project: Project, member: str | None = None) -> O
         pinned = () if context.offline else tuple(outdated_sources(manifest, state.lock, sources, needed))
     direct = {line.id for line in asking.dependencies}
     items = tuple(OutdatedItem(row, row.identity.id in direct) for row in rows if row.identity in needed)
-    return Outdated(items, pinned, sources.not_asked)
+    return Outdated(items, pinned, sources.not_asked, None if needed else "needs")
 
 
 _UPDATES = "rye.installation.updates"
