@@ -52,6 +52,7 @@ from rye.registry.protocol.wire import Config
 from rye.registry.proved_names import ProvedNames
 from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.cache import Cache
+from rye.registry.store.held_releases import read_held, remember_held
 from rye.registry.store.pins import (
     Pinned,
     demanded_witnesses,
@@ -425,8 +426,17 @@ class RegistryClient:
             raise policies.no_policy(state.origin)
         if line != state.policy and line.log < size:
             self._state = policies.accept_organization_policy(state, head, line, self._tiles_of([line]))
+            self._keep_policy(line)
         self._state = replace(self.state, policy_size=size)
         return self._state.policy != state.policy
+
+    def _keep_policy(self, line: wire.IndexLine) -> None:
+        """Save a newer policy for who follows one already, also if this run fails: without the witnesses that it requires, say.
+        Otherwise whoever silences the registry before the next run could bring back the policy before it. One that new owners
+        signed waits until the head with their root is accepted."""
+        loaded = self._loaded
+        if loaded is not None and loaded.policy is not None and loaded.roots == self.state.roots:
+            self._store.save(replace(loaded, policy=line))
 
     def _set_demand(self, state: TrustedState) -> bool:
         """Take what this user and the policy of this state demand of witnesses; return whether that changed."""
@@ -486,21 +496,32 @@ class RegistryClient:
         }
 
     def _ask_what_is_held(self, identities: Iterable[Identity]) -> None:
-        """Ask what a registry that serves this one's files to its members holds back of these items, in words, by version."""
+        """Ask what a registry that serves this one's files to its members holds back of these items, in words, by version. If it
+        is not asked, what it said last holds."""
         host = door_host(self.address, self.origin)
-        if host is None or not self.was_asked:
+        if host is None:
+            return
+        policy = f"by policy of {urlsplit(host).netloc}"
+        if not self.was_asked:
+            told = read_held(self._store.folder, self.origin, self.address)
+            for identity in identities:
+                words_by_version = told.get(str(identity), {})
+                self._held[identity] = {version: f"{policy}: {words}" for version, words in words_by_version.items()}
             return
         asked = {identity: self._names.entry(str(identity)) for identity in identities}
         entries = {identity: entry for identity, entry in asked.items() if entry is not None}
         requests = [Request(held_path(entry.sha256), MAX_HELD_BYTES) for entry in entries.values()]
+        answers: dict[str, dict[str, str]] = {}
         for identity, fetched in zip(entries, self._waves.transport.fetch_many(requests), strict=True):
             if isinstance(fetched, FetchError):
                 if fetched.code != "fetch-not-found":
                     raise fetched
                 self._held[identity] = {}  # a copy of the files in a folder: it holds nothing back
                 continue
-            policy = f"by policy of {urlsplit(host).netloc}"
-            self._held[identity] = {version: f"{policy}: {words}" for version, words in decode_held(fetched).items()}
+            answers[str(identity)] = decode_held(fetched)
+            words_by_version = answers[str(identity)]
+            self._held[identity] = {version: f"{policy}: {words}" for version, words in words_by_version.items()}
+        remember_held(self._store.folder, self.origin, self.address, answers)
 
     def index_files(self, names: Iterable[str]) -> dict[str, tuple[wire.IndexLine, ...]]:
         """Return the lines of the index files of these names (:func:`rye.registry.protocol.wire.index_name`), as the accepted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 import urllib.error
 import urllib.request
@@ -154,6 +155,15 @@ def test_what_is_locked_is_refused_once_the_company_blocks_it(company: Registry,
         fresh.write(name, person.path(name).read_bytes())
     told = fresh.fails("ci", code="release-held")
     assert "tools/work/one 1.0.0 is held back by policy of" in told["message"]
+    company.stop()  # whoever silences it does not bring the release back: that it is blocked was seen, if by a run that failed
+    assert fresh.fails("ci", code="release-held")["message"] == told["message"]
+    assert fresh.fails("ci", "--offline", code="release-held")["message"] == told["message"]
+    company.start()
+    serve_with(company, upstream_of(other))
+    fresh.ok("ci")
+    company.stop()
+    shutil.rmtree(fresh.path(".ai/packages"))
+    fresh.ok("ci")  # the control
 
 
 def test_a_namespace_of_the_company_wins_and_the_conflict_is_said(company: Registry, other: Registry) -> None:

@@ -125,6 +125,12 @@ def audit_registry(
             findings.append(
                 Finding(rule="policy", severity="error", message=message, path=path, item=item, hint=update)
             )
+        for kind, begins in ((Exclusion.SOURCE, "is refused: "), (Exclusion.HELD, "is held back ")):
+            if kind in excluded:
+                message = f"{name} {begins}{excluded[kind]}."
+                findings.append(
+                    Finding(rule="policy", severity="error", message=message, path=path, item=item, hint=update)
+                )
         if (why := excluded.get(Exclusion.TOO_NEW)) is not None:
             message = f"{name} is younger than the policy's minimum-release-age ({why})."
             findings.append(

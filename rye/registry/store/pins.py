@@ -59,6 +59,11 @@ def advisories_path(folder: Path, origin: str) -> Path:
     return state_path(folder, origin).with_name("advisories.json")
 
 
+def held_releases_path(folder: Path, origin: str) -> Path:
+    """Return the file of what is held back of one registry (:mod:`rye.registry.store.held_releases`)."""
+    return state_path(folder, origin).with_name("held.json")
+
+
 def has_advisories(folder: Path, origin: str) -> bool:
     """Whether this machine may have seen advisories of a registry: the file is there, or cannot be looked at. It is opened, so
     that :mod:`rye.cli.unchanged` notes it."""
@@ -162,8 +167,9 @@ def damaged_memory(path: Path, what: str, error: Exception) -> RyeError:
 
 
 def forget_memories(folder: Path, origin: str) -> None:
-    """Forget the takedowns and advisories that were seen of a registry. Raises OSError."""
-    for path in (_withdrawn_path(folder, origin), advisories_path(folder, origin)):
+    """Forget the takedowns, advisories and holds that were seen of a registry. Raises OSError."""
+    seen = (_withdrawn_path, advisories_path, held_releases_path)
+    for path in (path_of(folder, origin) for path_of in seen):
         if os.path.lexists(path):
             with file_lock(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS):
                 path.unlink(missing_ok=True)

@@ -45,6 +45,7 @@ from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
 from rye.workspace.customizing.lapsed import CustomizationChecks, Lapsed, lapsed_customizations
+from rye.workspace.installing.install_session import retry_when_overtaken
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.absences import absent_from_installed
 from rye.workspace.registries.pinned_registries import cosigners
@@ -102,6 +103,12 @@ def audit(
     wrongly, its error is raised with the other findings: as warnings, and as ``findings`` in its details. Raises UsageError
     ``unknown-name``.
     """
+    return retry_when_overtaken(context, lambda: _audit(context, project, without, customizations))
+
+
+def _audit(
+    context: Context, project: Project, without: frozenset[str], customizations: CustomizationChecks | None
+) -> Audit:
     state = read_state(context, project)
     manifest = state.manifest
     require_groups(manifest, without)
@@ -118,7 +125,7 @@ def audit(
     if items:
         try:
             with (
-                project_sources(context, manifest, project.root, outages="hold") as sources,
+                project_sources(context, manifest, project.root, outages="hold", rejudges=True) as sources,
                 context.progress("asking the registries"),
             ):
                 seen = _seen(context, items)
@@ -126,6 +133,8 @@ def audit(
                 heads = _heads(sources)
                 unfit = audit_completeness(manifest, state.lock, signed)
         except RyeError as error:
+            if error.code == "policy-changed":
+                raise
             raise _with_findings(context, error, in_order([*findings, *unfit])) from error
     findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
     findings.extend(audit_runs(items, signed, environment.policy))

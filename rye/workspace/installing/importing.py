@@ -243,7 +243,7 @@ def _lock(
     manifest = whole_manifest(plan.text, state.members)
     environment = judging_environment(context, manifest)
     pinned = Lock(state.lock.wanted, (*state.lock.items, *map(_pinned, plan.items)), state.lock.heads)
-    with project_sources(context, manifest, project.root, outages="hold", contacts=True) as sources:
+    with project_sources(context, manifest, project.root, outages="hold", contacts=True, rejudges=True) as sources:
         with context.progress("resolving"):
             chosen = resolve(manifest, pinned, sources, environment, Unlock.nothing())
         not_asked = tell_not_asked(context, sources, STAYS)

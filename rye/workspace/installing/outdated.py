@@ -27,6 +27,7 @@ from rye.project.members import selected
 from rye.registry.store.state import encode
 from rye.text.json_reading import UNDECODABLE
 from rye.workspace.context import Context
+from rye.workspace.installing.install_session import retry_when_overtaken
 from rye.workspace.installing.outdated_sources import OutdatedSource, outdated_sources
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.registry_access import judging_environment, project_sources
@@ -55,6 +56,10 @@ def outdated(context: Context, project: Project, member: str | None = None) -> O
     """Every such item, by identity, and every such source, by name. ``member``: only what this member of the workspace needs, by
     folder or name. Offline, tags and commits that sources could move to are not known. Raises the error of a registry or
     repository that does not answer if none does, RyeError ``no-lock``, and UsageError ``unknown-name``."""
+    return retry_when_overtaken(context, lambda: _outdated(context, project, member))
+
+
+def _outdated(context: Context, project: Project, member: str | None) -> Outdated:
     state = read_state(context, project)
     manifest = state.manifest
     asking = selected(manifest, member)
@@ -64,7 +69,7 @@ def outdated(context: Context, project: Project, member: str | None = None) -> O
     environment = judging_environment(context, manifest)
     namespaces = sorted({item.identity.namespace for item in state.lock.items})
     with (
-        project_sources(context, manifest, project.root, outages="hold") as sources,
+        project_sources(context, manifest, project.root, outages="hold", rejudges=True) as sources,
         context.progress("asking the registries"),
     ):
         sources.use_locked(state.lock, Unlock.everything())

@@ -16,6 +16,7 @@ from rye.installation.sources import Sources, refuse_own
 from rye.project.context import load_manifest
 from rye.project.layout import find_project
 from rye.project.manifest import Manifest
+from rye.project.organizations import read_joined
 from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import OtherPolicies, credential, read_other_policies, read_settings
 from rye.registry.client import RegistryClient
@@ -426,14 +427,22 @@ def tell_not_asked(context: Context, sources: Sources, what_follows: str) -> tup
     sentence about what they have."""
     silent = sources.not_asked if sources.holds else ()
     for one in silent:
-        context.warn(one.told(what_follows), one.error.hint)
+        context.warn(one.told(f"{what_follows}{_unseen_policy(context, one.registry)}"), one.error.hint)
     return silent
+
+
+def _unseen_policy(context: Context, address: str) -> str:
+    """What silence means to who joined the organization behind a registry; empty for all others."""
+    if all(row.address != address for row in read_joined(context.home)):
+        return ""
+    return " You follow its policy, and a newer one could not be looked for."
 
 
 def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> None:
     hours = (context.now() - client.head.snapshot.time) // timedelta(hours=1)
     age = f"{hours} hours" if hours > 1 else "less than two hours"
-    context.warn(f"{outage.message} Using its last verified state, {age} old.")
+    unseen = _unseen_policy(context, client.address)
+    context.warn(f"{outage.message} Using its last verified state, {age} old.{unseen}")
 
 
 def judging_environment(context: Context, manifest: Manifest, others: OtherPolicies | None = None) -> Environment:
