@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.installation.completeness import reached
 from rye.installation.environment import Environment
 from rye.installation.provider import Package, Part, Provider, exactly
 from rye.installation.sources import History, Record, Sources, another_place, expect_origin, locked_source_record
@@ -56,7 +57,8 @@ def identify(wanted: Sequence[Requested], sources: Sources, lock: Lock | None = 
     """
     found = {w: Identity(w.kind, w.id) for w in wanted if w.kind is not None}
     open_ids = [w.id for w in wanted if w.kind is None]
-    held = {identity.id: (identity.kind,) for identity in (sources.held(lock.items) if lock is not None else ())}
+    rows = [row for row in lock.items if row.id in open_ids] if lock is not None else []
+    held = {identity.id: (identity.kind,) for identity in sources.held(rows)}
     asked = [one for one in open_ids if one not in held]
     kinds = {**held, **(_kinds_of(asked, _locked_kinds(wanted, lock), sources) if asked else {})}
     for line in wanted:
@@ -127,8 +129,8 @@ def resolve(
     for what is to move, or for something new.
     """
     sources.use_locked(lock, unlock)
-    known = sources.told_of_rows(lock.items)
-    held = sources.held(lock.items)
+    known = sources.told_of_rows(_needed(lock, manifest))
+    held = sources.held(_needed(lock, manifest))
     _require_answers(manifest, lock, held, unlock)
     _require_no_news(manifest, lock, sources)
     try:
@@ -168,6 +170,12 @@ def resolve(
     }
 
 
+def _needed(lock: Lock, manifest: Manifest) -> list[LockedItem]:
+    """The rows that rye.toml still needs. Whoever has the others may be in it no longer, and is asked nothing."""
+    needed = reached(lock, manifest)
+    return [row for row in lock.items if row.identity in needed]
+
+
 def _require_answers(
     manifest: Manifest, lock: Lock, held: Mapping[Identity, tuple[LockedItem, RyeError]], unlock: Unlock
 ) -> None:
@@ -177,10 +185,11 @@ def _require_answers(
         return
     _, why = silent[0]
     names = [line.key for line in manifest.dependencies if not any(row.id == line.id for row, _ in held.values())]
-    if not unlock.all or len(silent) == len(lock.items) or not names:
+    needed = len(_needed(lock, manifest))
+    if not unlock.all or len(silent) == needed or not names:
         raise why
     some = names if len(names) <= _NEWEST else ["ID", "…"]
-    count = f"{len(silent)} of {len(lock.items)} items"
+    count = f"{len(silent)} of {needed} items"
     message = f"{why.message} So nobody knows the newest version of {count}, and nothing was updated."
     hint = f"`rye update {' '.join(dict.fromkeys(some))}` updates what the others have. {why.hint or ''}"
     raise RyeError(why.code, message, hint.rstrip(), details=why.details)
@@ -270,7 +279,7 @@ def _lacking(best: Solution, start: Identity, rows: Mapping[Identity, LockedItem
 def solve(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock) -> Solution:
     """Choose versions, also where some registries do not answer. The same errors."""
     sources.use_locked(lock, unlock)
-    return _solve(manifest, lock, sources, environment, unlock, sources.told_of_rows(lock.items))
+    return _solve(manifest, lock, sources, environment, unlock, sources.told_of_rows(_needed(lock, manifest)))
 
 
 def _solve(
@@ -285,7 +294,7 @@ def _solve(
 ) -> Solution:
     """``known``: what is known of the lock's rows already. ``passes_over``: what nobody answers for is left out, as if it went
     with everything."""
-    held = {identity: row for identity, (row, _) in sources.held(lock.items).items()}
+    held = {identity: row for identity, (row, _) in sources.held(_needed(lock, manifest)).items()}
     meant = identify(manifest.dependencies, sources, lock)
     parts = {
         Part(member.path): [

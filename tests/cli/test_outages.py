@@ -97,10 +97,14 @@ class Test_A_registry_that_is_away:
         assert away.path(".ai/packages/acme/directives/work/top.md").exists()
         assert seconds < 15
 
-    def test_a_lock_is_made_again_from_the_cache(self, away: Person) -> None:
+    def test_a_lock_is_made_again_from_the_cache_by_who_says_so(self, away: Person) -> None:
+        """A release may have been yanked since, so silence alone does not choose it."""
         before = away.path("rye.lock").read_bytes()
         away.path("rye.lock").unlink()
-        assert "does not answer" in away.ok("install", "--yes").stderr
+        error = away.fails("install", "--yes", code="fetch-unreachable")
+        assert "rye.toml asks for acme/work/top ^1.0.0, and rye.lock does not have it." in error["message"]
+        assert "`--offline`" in error["hint"]
+        away.ok("install", "--yes", "--offline")
         assert away.path("rye.lock").read_bytes() == before
 
     def test_nothing_to_do_asks_nobody(self, away: Person) -> None:

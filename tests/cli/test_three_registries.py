@@ -112,6 +112,15 @@ class TestLock:
         assert "does not answer" not in done.error["message"]
         assert user.path("rye.lock").read_bytes() == before
 
+    def test_whose_items_rye_toml_has_no_longer_is_asked_nothing(self, user: Person, gates: dict[str, Gate]) -> None:
+        """Nor does it have to be known who that would be now."""
+        text = user.path("rye.toml").read_text()
+        user.write("rye.toml", "\n".join(line for line in text.split("\n") if "acme" not in line))
+        user.ok("config", "unset", "registry")
+        gates["acme"].refuse()
+        assert "not_asked" not in user.ok("lock", "--json").json
+        assert not any(name.startswith("acme/") for name in versions(user))
+
 
 class TestImport:
     """Another tool's lock names a skill of a git repository. rye.toml has items of the three registries."""
@@ -247,6 +256,43 @@ class TestInstall:
         gates["zeta"].refuse()
         user.fails("ci", code="release-taken-down")
         assert not user.path(".ai/packages").exists()
+
+    def test_nothing_new_is_taken_from_memory_also_if_rye_toml_was_edited_by_hand(
+        self, user: Person, gates: dict[str, Gate]
+    ) -> None:
+        user.ok("add", "acme/work/extra", "--yes")
+        user.ok("remove", "acme/work/extra", "--yes")  # its index and bytes are in the cache
+        before = user.path("rye.lock").read_bytes()
+        ask_for(user, '"acme/work/extra" = "^1.0"')
+        gates["acme"].refuse()
+        error = user.fails("install", "--yes", code="fetch-unreachable")
+        assert "asks for acme/work/extra ^1.0, and rye.lock does not have it." in error["message"]
+        assert user.path("rye.lock").read_bytes() == before
+
+    def test_what_the_others_have_is_installed_also_if_rye_toml_was_edited_by_hand(
+        self, user: Person, gates: dict[str, Gate]
+    ) -> None:
+        ask_for(user, '"zeta/work/extra" = "^1.0"')
+        gates["acme"].refuse()
+        done = user.ok("install", "--yes", "--json")
+        assert [one["registry"] for one in done.json["not_asked"]] == [gates["acme"].url]
+        assert "zeta/work/extra" in versions(user)
+        user.ok("remove", "acme/work/top", "--yes")
+        assert "acme/work/top" not in versions(user)
+
+    def test_a_lock_that_has_to_be_repaired_waits_for_the_registry(self, user: Person, gates: dict[str, Gate]) -> None:
+        """Somebody took the row of a dependency out of rye.lock."""
+        text = user.path("rye.lock").read_text()
+        rows = text.split("[[item]]")
+        assert any('id = "acme/work/base"' in row for row in rows)
+        user.write("rye.lock", "[[item]]".join(row for row in rows if 'id = "acme/work/base"' not in row))
+        before = user.path("rye.lock").read_bytes()
+        gates["acme"].refuse()
+        assert gates["acme"].url in user.fails("install", "--yes", code="fetch-unreachable")["message"]
+        assert user.path("rye.lock").read_bytes() == before
+        gates["acme"].open()
+        user.ok("install", "--yes")
+        assert "acme/work/base" in versions(user)
 
 
 class TestAllAtOnce:

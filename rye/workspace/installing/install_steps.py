@@ -112,14 +112,15 @@ def _stale(session: InstallSession) -> RyeError:
 def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     """Open the registries, choose versions, and install them.
 
-    If nothing has to move, the last verified head is enough for a registry that does not answer. A registry that was only slow
-    gets more time if that head lacks something.
+    If the lock says everything, the last verified head is enough for a registry that does not answer. A registry that was only
+    slow gets more time if that head lacks something. Where something has to be chosen, nothing new is taken from memory.
     """
-    if not unlock.is_nothing:
+    if session.context.offline and unlock.is_nothing:
+        return _install_offline(session, unlock)
+    is_whole = session.request.airgap is not None  # nobody is silent in a file
+    if not unlock.is_nothing or (is_stale(session.before.lock, session.manifest) and not is_whole):
         with session_sources(session, "hold") as sources:
             return install_from(session, sources, unlock)
-    if session.context.offline:
-        return _install_offline(session, unlock)
     patience: tuple[Outages, ...] = ("survive", "survive-patiently")
     for outages in patience:
         with session_sources(session, outages) as sources:
@@ -205,7 +206,7 @@ def _choose(
             if error.code not in _LOOKS_AGAIN or session.request.lock_use != "repair":
                 raise
             session.context.tell(f"{error.message} Checking again.")
-            return resolve(manifest, lock, sources, environment, unlock)
+            return _chosen_again(session, sources, environment)
         signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
         found = problems(manifest, lock, signed)
         if not found:
@@ -216,7 +217,16 @@ def _choose(
         session.context.tell(
             f"rye.lock does not match rye.toml: {found[0].rule} {found[0].item}: {found[0].message}; repairing"
         )
+        return _chosen_again(session, sources, environment)
     return resolve(manifest, lock, sources, environment, unlock)
+
+
+def _chosen_again(session: InstallSession, sources: Sources, environment: Environment) -> Mapping[Identity, Chosen]:
+    """The choice for a lock that has to be repaired. Raises the error of a registry that does not answer: it may lack what was
+    yanked since its last verified state."""
+    if (why := sources.outage) is not None:
+        raise why
+    return resolve(session.manifest, session.before.lock, sources, environment, Unlock.nothing())
 
 
 def install_chosen(
