@@ -200,6 +200,9 @@ class RegistryLimits(Struct, frozen=True, kw_only=True):
     """How long one file can be slower than ``minimum_speed``."""
     concurrency: int = 16
     """Concurrent requests."""
+    joined_from: int = 32
+    """From so many nodes of the name map, or index files, in one wave on, they are requested together. What fewer ask for may
+    come from a cache in front of the registry."""
     retries: int = 3
     """Retries of one request after a connection error or a status of 408, 425, 429, 500, 502, 503 or 504. An unreachable
     registry is tried once, unless it answered before in the same run."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from registry_server.api.private_reading import kept_private, private_send
-from registry_server.api.reading import PREFLIGHT, Compressed, ReadAnswer, answer, asked_by
+from registry_server.api.reading import PREFLIGHT, Compressed, ReadAnswer, answer, asked_by, joined_answer
 from registry_server.sequencer.head_publication import shown_checkpoint
 from registry_server.storage.objects import Objects
 from registry_server.storage.served import Served, served, uncovered
 from rye.errors import RyeError
 from rye.limits import MIB
+from rye.registry.protocol.joined import LENGTH_BYTES, MOST_BYTES, join, joined_files
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -29,6 +30,8 @@ Gate = Callable[[Scope], Awaitable[ReadAnswer | None]]
 
 _LARGE_BYTES = MIB // 4
 """Files from this size on are compressed in a thread."""
+_AT_ONCE = 16
+"""Files of one answer that are read at the same time."""
 _HEAD_SECONDS = 0.5
 """How long the log size from the head is trusted before a tile beyond it causes another look."""
 
@@ -60,6 +63,8 @@ class Files:
                     await send_answer(send, ReadAnswer(204, PREFLIGHT, b""))
                     return
                 answer = await self._answer(file, scope) if file is not None else None
+                if file is None and method == "GET":
+                    answer = await self._joined(scope["path"])
                 if answer is not None:
                     answer = answer if self._gate is None else kept_private(answer)
                     await send_answer(
@@ -81,6 +86,30 @@ class Files:
         if len(content) > _LARGE_BYTES and file.may_compress:
             return await asyncio.to_thread(answer, file, content, asked, self._compressed)
         return answer(file, content, asked, self._compressed)
+
+    async def _joined(self, path: str) -> ReadAnswer | None:
+        """Answer with several files at once; None if the path asks for none, or one of them is not there."""
+        paths = joined_files(path[1:]) if path.startswith("/") else None
+        if paths is None:
+            return None
+        try:
+            files = await asyncio.to_thread(self._get_all, paths)
+        except RyeError:
+            return None
+        return joined_answer(join(files)) if files is not None else None
+
+    def _get_all(self, paths: Sequence[str]) -> list[bytes] | None:
+        """Return these files; None if one is missing, or they are more than one answer may have. A few at a time, so that no more
+        than that is ever in memory."""
+        files: list[bytes] = []
+        left = MOST_BYTES
+        for first in range(0, len(paths), _AT_ONCE):
+            for content in self._public.get_all(paths[first : first + _AT_ONCE]):
+                left -= LENGTH_BYTES + (len(content) if content is not None else MOST_BYTES)
+                if content is None or left < 0:
+                    return None
+                files.append(content)
+        return files
 
     async def _get(self, path: str) -> bytes | None:
         return self._public.get(path) if self._public.is_local else await asyncio.to_thread(self._public.get, path)

@@ -19,6 +19,7 @@ from registry_server.sequencer.sequencer import Receipt
 from registry_server.storage.served import served
 from registry_server.upstream.doors import DoorState
 from registry_server.witnesses.lag import Lag
+from rye.registry.protocol.joined import joined_files
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -39,6 +40,8 @@ def route_of(path: str) -> str:
     if file is not None:
         first, _, rest = file.path.partition("/")
         return f"/{first}/…" if rest else f"/{first}"
+    if joined_files(path[1:]) is not None:
+        return "/joined/…"
     parts = path.split("/", 4)
     if len(parts) > 3 and parts[1:3] == ["api", "v1"]:
         return f"/api/v1/{parts[3]}" if parts[3] in _CALLS else "/api/v1/…"

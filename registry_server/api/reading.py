@@ -156,6 +156,13 @@ def answer(file: Served, content: bytes, asked: ReadHeaders, compressed: Compres
     )
 
 
+def joined_answer(content: bytes) -> ReadAnswer:
+    """Return the answer with several files (:mod:`rye.registry.protocol.joined`). No cache keeps it: hardly anyone else asks for
+    the same ones."""
+    headers = ((b"content-type", b"application/octet-stream"), (b"cache-control", b"no-store"), *_CORS, *_SAFE)
+    return ReadAnswer(200, ((b"content-length", str(len(content)).encode()), *headers), content)
+
+
 @lru_cache(maxsize=4096)
 def _common(file: Served) -> Headers:
     """Return the headers of every answer for a file."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -286,7 +286,7 @@ class Sources:
         return by_identity
 
     def kinds_of(
-        self, ids: Iterable[str], among: Mapping[str, Sequence[str]] | None = None
+        self, ids: Iterable[str], among: Mapping[str, Collection[str]] | None = None
     ) -> dict[str, tuple[str, ...]]:
         """Return the kinds under which each qualified id exists. ``among``: of some ids, the only kinds that a registry is asked
         for."""

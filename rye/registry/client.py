@@ -20,7 +20,7 @@ files are not fetched again, so only the nodes of the map that changed are. Offl
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Required, Self, TypedDict
@@ -549,7 +549,7 @@ class RegistryClient:
         return {identity: histories[identity].records if identity in histories else () for identity in wanted}
 
     def kinds_of(
-        self, ids: Iterable[str], among: Mapping[str, Sequence[str]] | None = None
+        self, ids: Iterable[str], among: Mapping[str, Collection[str]] | None = None
     ) -> dict[str, tuple[str, ...]]:
         """Return the kinds under which each qualified id exists, in the order of the table of kinds. ``among``: of some ids, the
         only kinds to look for."""

@@ -13,7 +13,7 @@ from rye.installation.resolving import _kinds_of
 from rye.installation.sources import Sources
 from rye.items.kinds import KINDS
 from rye.registry.proved_names import ProvedNames
-from tests.cli.test_silent_registries import DEPLOY, LINT, TOP, Scene
+from tests.cli.test_silent_registries import ALONE, DEPLOY, LINT, TOP, Scene
 
 
 @pytest.fixture
@@ -45,6 +45,32 @@ def test_a_locked_line_without_a_kind_is_looked_up_as_one_name(scene: Scene, loo
 def test_a_line_that_is_new_is_looked_up_as_each_kind(scene: Scene, looked_up: list[str]) -> None:
     scene.user.ok("add", DEPLOY.id, "--yes")
     assert {f"{kind}:{DEPLOY.id}" for kind in KINDS} <= set(looked_up)
+
+
+def test_all_that_is_added_is_looked_up_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one item after the other: many are then few requests."""
+    waves: list[set[str]] = []
+    whole = ProvedNames.load_paths
+
+    def load_paths(self: ProvedNames, wanted: Iterable[str]) -> None:
+        waves.append(set(asked := list(wanted)))
+        whole(self, asked)
+
+    monkeypatch.setattr(ProvedNames, "load_paths", load_paths)
+    scene.user.ok("add", DEPLOY.id, f"directive:{ALONE.id}", "--yes")
+    first = next(wave for wave in waves if any(DEPLOY.id in name for name in wave))
+    later = set().union(*waves[waves.index(first) :])
+    assert first == {f"{kind}:{DEPLOY.id}" for kind in KINDS}, "the other one is another registry's"
+    assert {name for name in later if ALONE.id in name} == {str(ALONE)}, "with a kind, only that one is looked for"
+    scene.user.ok("remove", DEPLOY.id, ALONE.id)
+    waves.clear()
+    scene.user.ok("add", DEPLOY.id, f"{DEPLOY.namespace}/ops/lint", "--yes")
+    assert len([wave for wave in waves if f"tool:{DEPLOY.id}" in wave and f"tool:{LINT.id}" in wave]) >= 1
+
+
+def test_a_kind_that_is_not_there_is_still_answered_with_the_one_that_is(scene: Scene) -> None:
+    error = scene.user.fails("add", f"tool:{DEPLOY.id}", "--yes", code="no-such-item")
+    assert f"`rye add directive:{DEPLOY.id}` adds it." in error["hint"]
 
 
 def test_a_line_whose_locked_kind_is_not_there_any_more_is_looked_up_as_each_kind() -> None:

@@ -67,6 +67,13 @@ class TestMembers:
             assert answer.headers["cache-control"] == "private, no-store"
         assert error_code(club.get(path)) == "unauthorized"
 
+    def test_several_files_at_once_are_as_closed_as_one(self, club: LocalRegistry) -> None:
+        names = sorted(path.name for path in (club.data / "public" / "map").iterdir())[:2]
+        path = f"/map/{'-'.join(names)}"
+        assert club.get(path).status_code == 401
+        answer = club.get(path, club.token(scopes=["read"]))
+        assert (answer.status_code, answer.headers["cache-control"]) == (200, "private, no-store")
+
     def test_what_says_how_to_reach_it_stays_open(self, club: LocalRegistry) -> None:
         assert club.get("/config.json").json()["origin"] == "registry.example.org"
         assert [is_open(path) for path in ("/config.json", "/livez", "/readyz", "/-/account", "/-/account/link/x")] == [

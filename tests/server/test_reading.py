@@ -15,7 +15,7 @@ from registry_server.api.files import Files
 from registry_server.api.reading import Compressed, ReadAnswer, ReadHeaders, answer
 from registry_server.storage.objects import Folder
 from registry_server.storage.served import Served, served
-from rye.registry.protocol import notes, wire
+from rye.registry.protocol import joined, notes, wire
 from rye.registry.protocol.notes import Signer, VerifierKey
 from rye.registry.protocol.statements import Checkpoint
 from rye.signing.keys import PrivateKey
@@ -226,3 +226,60 @@ def test_a_head_is_sent_as_it_is_in_the_store(tmp_path: Path) -> None:
     assert (status, zstandard.decompress(body)) == (200, TEXT)
     assert headers[b"cache-control"] == b"public, max-age=0, must-revalidate"
     assert len(TEXT) <= wire.MAX_HEAD_BYTES
+
+
+class TestJoined:
+    """Several files in one answer (:mod:`rye.registry.protocol.joined`)."""
+
+    NAMES = tuple(f"{number:064x}" for number in range(20))
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Folder:
+        store = Folder(tmp_path)
+        for name in self.NAMES:
+            store.put(f"map/{name}", name.encode())
+        return store
+
+    def asked(self, store: Folder, path: str, method: str = "GET") -> tuple[int, bytes, dict[bytes, bytes]]:
+        """Status, body and headers; 404 where the request is passed on."""
+        messages: list[dict[str, Any]] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            messages.append(message)
+
+        async def behind(_scope: Any, _receive: Any, send: Any) -> None:
+            await files.send_answer(send, ReadAnswer(404, (), b""))
+
+        async def receive() -> None:
+            raise AssertionError("no body is read")
+
+        scope = {"type": "http", "method": method, "path": path, "headers": []}
+        asyncio.run(Files(store, behind)(scope, receive, send))
+        return messages[0]["status"], messages[1]["body"], dict(messages[0]["headers"])
+
+    def test_they_come_in_the_order_of_the_path(self, store: Folder) -> None:
+        status, body, headers = self.asked(store, f"/map/{'-'.join(reversed(self.NAMES))}")
+        assert (status, joined.split(body, 20)) == (200, [name.encode() for name in reversed(self.NAMES)])
+        assert headers[b"content-length"] == b"%d" % len(body)
+        assert headers[b"cache-control"] == b"no-store"
+
+    def test_one_that_is_missing_is_an_answer_for_none(self, store: Folder) -> None:
+        assert self.asked(store, f"/map/{self.NAMES[0]}-{'f' * 64}")[0] == 404
+        assert self.asked(store, f"/index/{'-'.join(self.NAMES)}")[0] == 404
+
+    def test_a_short_question_has_no_long_answer(self, store: Folder) -> None:
+        assert self.asked(store, f"/map/{'-'.join([self.NAMES[0]] * 20)}")[0] == 404
+
+    def test_nobody_gets_more_than_the_limit(self, store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+        read: list[str] = []
+        whole = Folder.get_all
+        monkeypatch.setattr(Folder, "get_all", lambda self, paths: read.extend(paths) or whole(self, paths))
+        monkeypatch.setattr(files, "MOST_BYTES", 10 * 68)
+        assert self.asked(store, f"/map/{'-'.join(self.NAMES[:10])}")[0] == 200
+        read.clear()
+        assert self.asked(store, f"/map/{'-'.join(self.NAMES)}")[0] == 404
+        assert len(read) == 16, "no more is read than one step beyond it"
+
+    def test_they_are_only_for_get(self, store: Folder) -> None:
+        for method in ("POST", "HEAD", "OPTIONS"):
+            assert self.asked(store, f"/map/{'-'.join(self.NAMES)}", method)[0] == 404

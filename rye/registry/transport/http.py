@@ -3,6 +3,9 @@
 Daemon threads fetch the files of a wave, each over its own keep-alive connection. The caller's thread watches the
 clock. A file past its deadline is abandoned together with its thread, wherever that hangs (name lookup, slow headers,
 an endless body), so no server can hold up the client longer than the limits allow.
+
+Many small files of one wave are requested together (:mod:`rye.registry.protocol.joined`), once the server has answered in this run.
+One that answers anything else than these files is asked for each of them, and for no more of them together.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from urllib.parse import urljoin, urlsplit
 
 from rye.limits import RegistryLimits
+from rye.registry.protocol import joined
 from rye.registry.transport.bearer_token import bearer
 from rye.registry.transport.http_connection import (
     NO_HEADERS,
@@ -88,13 +92,32 @@ class HttpTransport:
         """Whether the server has answered anything in this run."""
         self._distance = 0.0
         """The longest time in seconds to open a connection; 0 before the first."""
+        self._joins = True
+        """Whether the server may have several files in one answer: False once it had none."""
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
         """Fetch all of these files, in order (:class:`~rye.registry.transport.seam.Transport`)."""
-        if not requests:
-            return []
-        wave = _Wave(requests, self._limits.file_seconds, self._limits.answer_seconds)
-        return [_data_of(fetched) for fetched in self._fetch_wave(wave)]
+        together = self._fetch_joined(requests)
+        alone = [request for request in requests if request not in together]
+        wave = _Wave(alone, self._limits.file_seconds, self._limits.answer_seconds)
+        singles = iter(self._fetch_wave(wave) if alone else ())
+        return [together[request] if request in together else _data_of(next(singles)) for request in requests]
+
+    def _fetch_joined(self, requests: Sequence[Request]) -> dict[Request, bytes]:
+        """What came with others in one answer."""
+        if len(requests) < self._limits.joined_from or not (self._joins and self._answered):
+            return {}
+        files: dict[Request, bytes] = {}
+        groups = _groups(requests, self._limits.joined_from)
+        wave = _Wave([_joined(group) for group in groups], self._limits.file_seconds, self._limits.answer_seconds)
+        for group, fetched in zip(groups, self._fetch_wave(wave) if groups else (), strict=True):
+            data = _data_of(fetched)
+            parts = joined.split(data, len(group)) if not isinstance(data, FetchError) else None
+            if parts is None:
+                self._joins = False
+                continue
+            files.update((each, part) for each, part in zip(group, parts, strict=True) if len(part) <= each.max_bytes)
+        return files
 
     def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
         """Fetch one file, unless it still has the tag (:class:`~rye.registry.transport.seam.ConditionalTransport`)."""
@@ -373,6 +396,31 @@ def _retry_after(answer: Answer) -> float:
     except (TypeError, ValueError):
         return 0.0
     return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _groups(requests: Iterable[Request], least: int) -> list[list[Request]]:
+    """The requests that are made together, where one folder has at least ``least`` of them."""
+    wanted: dict[str, dict[str, Request]] = {folder: {} for folder in joined.FOLDERS}
+    for request in requests:
+        folder, _, name = request.path.partition("/")
+        if folder in wanted and joined.is_joinable(name):
+            wanted[folder].setdefault(name, request)
+    groups: list[list[Request]] = []
+    for some in wanted.values():
+        left = 0
+        for request in some.values() if len(some) >= least else ():
+            left -= request.max_bytes + joined.LENGTH_BYTES
+            if left < 0 or len(groups[-1]) == joined.MOST_FILES:
+                groups.append([])
+                left = joined.MOST_BYTES - request.max_bytes - joined.LENGTH_BYTES
+            groups[-1].append(request)
+    return [group for group in groups if len(group) > 1]
+
+
+def _joined(group: Sequence[Request]) -> Request:
+    folder = group[0].path.partition("/")[0]
+    path = joined.joined_path(folder, [request.path.rpartition("/")[2] for request in group])
+    return Request(path, sum(request.max_bytes + joined.LENGTH_BYTES for request in group))
 
 
 def _data_of(fetched: Tagged | FetchError) -> Fetched:

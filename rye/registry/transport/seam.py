@@ -27,6 +27,8 @@ from rye.errors import RyeError
 from rye.text.addresses import is_loopback
 from rye.text.lazy import lazy_pattern
 
+_PATH_CHARACTERS = 5_000
+"""The longest path names 64 files (:mod:`rye.registry.protocol.joined`)."""
 _PATH = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
 
@@ -156,7 +158,7 @@ class OfflineTransport(Struct, frozen=True):
 
 def is_safe_path(path: str) -> bool:
     """Whether a path is relative and made of plain segments, none of which begins with a dot."""
-    return len(path) <= 1_024 and _PATH.fullmatch(path) is not None
+    return len(path) <= _PATH_CHARACTERS and _PATH.fullmatch(path) is not None
 
 
 def not_found(path: str) -> FetchError:

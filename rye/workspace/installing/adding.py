@@ -12,6 +12,7 @@ from rye.installation.environment import Environment
 from rye.installation.resolving import identify, latest_version, no_such_version
 from rye.installation.sources import Sources
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
+from rye.items.kinds import KINDS
 from rye.project.context import require_project
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock
@@ -156,6 +157,7 @@ def _add(
         sources.use_locked(session.before.lock, Unlock.nothing())
         for reference in references:
             sources.require_answer(reference.id.partition("/")[0])
+        _look_up(sources, references)
         rows = list(parse_manifest(text).dependencies)
         wanted: dict[str, str] = {}
         for reference in references:
@@ -278,14 +280,41 @@ def _present_key(rows: Iterable[Requested], reference: Reference, group: str) ->
     return next((line.key for line in present if reference.kind in (None, line.kind)), None)
 
 
+def _look_up(sources: Sources, references: Iterable[Reference]) -> None:
+    """Ask the registries about all of these references at once: each look at one of them alone then asks for nothing more."""
+    asked = [one for one in references if not sources.is_source(one.id.split("/", 1)[0])]
+    among: dict[str, set[str]] = {}
+    for one in asked:
+        for spelling in _spellings(one.id):
+            among.setdefault(spelling, set()).update(KINDS if one.kind is None else (one.kind,))
+    kinds = sources.kinds_of(among, among)
+    there = ((one.kind, next((s for s in _spellings(one.id) if _is_there(kinds[s], one.kind)), None)) for one in asked)
+    sources.releases(
+        Identity(kind, spelling)
+        for only, spelling in there
+        if spelling is not None
+        for kind in kinds[spelling]
+        if only in (None, kind)
+    )
+
+
+def _spellings(identifier: str) -> list[str]:
+    """The id and what it is taken for if only that exists: ``-`` and ``_`` match each other (DESIGN §6)."""
+    return list(dict.fromkeys((identifier, identifier.replace("_", "-"), identifier.replace("-", "_"))))
+
+
+def _is_there(kinds: Sequence[str], kind: str | None) -> bool:
+    return kind in kinds if kind is not None else bool(kinds)
+
+
 def _find(sources: Sources, reference: Reference) -> Identity:
-    """The item that the reference names; ``-`` and ``_`` match each other if only one spelling exists (DESIGN §6)."""
+    """The item that the reference names."""
     identifier, kind = reference.id, reference.kind
-    spellings = list(dict.fromkeys((identifier, identifier.replace("_", "-"), identifier.replace("-", "_"))))
-    kinds = sources.kinds_of(spellings)
-    there = [one for one in spellings if (kinds[one] if kind is None else kind in kinds[one])]
+    spellings = _spellings(identifier)
+    kinds = sources.kinds_of(spellings, dict.fromkeys(spellings, (kind,)) if kind is not None else None)
+    there = [one for one in spellings if _is_there(kinds[one], kind)]
     if kind is not None and not there:
-        _refuse_another_kind(kind, kinds)
+        _refuse_another_kind(kind, sources.kinds_of(spellings))
     wanted = Requested(there[0] if there else identifier, kind if there else None, "*")
     return identify([wanted], sources)[wanted]
 
