@@ -161,9 +161,10 @@ class RegistryLimits(Struct, frozen=True, kw_only=True):
     map_node_bytes: int = 160 * KIB
     """One node of the name map; slightly more than the largest leaf."""
     listed_names: int = 250_000
-    """Names of a registry that are listed completely, to search a registry without a server and to warn about look-alikes."""
+    """Names of a registry without a server that are listed completely, to search it and to warn about look-alikes."""
     suggested_names: int = 10_000
-    """Names of a registry that are listed completely, 1 MB for so many, to say in an error which one was meant."""
+    """Names of any registry that are listed completely, 1 MB for so many, to warn about look-alikes and to say in an error which
+    one was meant."""
     index_bytes: int = 16 * MIB
     """One index file: all statements about one name."""
     owners_bytes: int = MIB

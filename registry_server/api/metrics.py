@@ -26,7 +26,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _ALONE = frozenset({"/", "/livez", "/readyz", "/metrics", "/openapi.json"})
-_CALLS = frozenset({"blobs", "statements", "search", "whoami", "oidc", "stages", "device", "downloads"})
+_CALLS = frozenset({"blobs", "statements", "search", "similar", "whoami", "oidc", "stages", "device", "downloads"})
 _READERS = frozenset({".well-known", "git", "apm", "renovate", "osv"})
 _STEPS = {"begun": "lock", "appended": "append", "committed": "commit", "written": "store", "shown": "show"}
 """Step of the sequencer → what the time before it was spent on."""

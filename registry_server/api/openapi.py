@@ -76,6 +76,7 @@ _TAG_OF = {
     "statements": "publishing",
     "stages": "staging",
     "search": "reading",
+    "similar": "reading",
     "whoami": "signing in",
     "oidc": "signing in",
     "device": "signing in",

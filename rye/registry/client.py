@@ -563,7 +563,22 @@ class RegistryClient:
     def names(self, *, suggests: bool = False) -> tuple[Identity, ...] | None:
         """Return every item, sorted, from the whole name map; None if there are more than ``listed_names``. ``suggests``: they
         are only for a hint, which is worth less: None if there are more than ``suggested_names``."""
-        return self._names.items(self._limits.suggested_names if suggests else self._limits.listed_names)
+        every = self.every_name(self._limits.suggested_names if suggests else self._limits.listed_names)
+        if every is None:
+            return None
+        pairs = (name.split(":", 1) for name in every)
+        return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KINDS))
+
+    def every_name(self, most: int) -> frozenset[str] | None:
+        """Return every name (:func:`rye.registry.protocol.wire.index_name`) of the whole name map; None if there are more than
+        ``most``."""
+        return self._names.every(most)
+
+    def existing(self, names: Iterable[str]) -> frozenset[str]:
+        """Return which of these names exist."""
+        wanted = frozenset(names)
+        self._names.load_paths(wanted)
+        return frozenset(name for name in wanted if self._names.entry(name) is not None)
 
     def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
         """Return the keyset chains of these namespaces; an unclaimed one has an empty chain."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rye.items.identity import Identity
-from rye.items.kinds import KINDS
 from rye.limits import RegistryLimits
 from rye.registry.protocol import name_map
 from rye.registry.protocol.name_map import MapEntry, Node, Place
@@ -70,14 +68,13 @@ class ProvedNames:
                 self._indexes[name] = self._head.open_index(entry, data[entry.sha256])
                 self._cache.put(data[entry.sha256])
 
-    def items(self, most: int) -> tuple[Identity, ...] | None:
-        """Return every item, sorted, from the whole map; None if it has more than ``most`` names."""
+    def every(self, most: int) -> frozenset[str] | None:
+        """Return every name of the whole map; None if it has more than ``most`` names."""
         root = name_map.root_place(self._head.map)
         if self._open(root, self._read([root])[0]).names > most:
             return None
         leaves = name_map.leaves(self._head.map, self._read, self._open)
-        pairs = (name.split(":", 1) for leaf in leaves for name in leaf.entries)
-        return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KINDS))
+        return frozenset(name for leaf in leaves for name in leaf.entries)
 
     def _read(self, places: Sequence[Place]) -> list[bytes]:
         most = self._limits.map_node_bytes

@@ -106,6 +106,7 @@ _WIRE: Mapping[str, type] = {
     "wire-statements-request": wire.StatementsRequest,
     "wire-statements-answer": wire.StatementsAnswer,
     "wire-search-answer": wire.SearchAnswer,
+    "wire-similar-answer": wire.SimilarAnswer,
     "wire-blob-answer": wire.BlobAnswer,
     "wire-whoami-answer": wire.WhoamiAnswer,
     "wire-exchange-request": wire.ExchangeRequest,

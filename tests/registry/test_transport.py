@@ -356,7 +356,7 @@ def test_http_elsewhere_only_when_the_user_allowed_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../x", "/x", "a/../b", "a//b", ".x", "a/.x", "", "a\\b", "a b", "a%2e", "a\n", "ä", "a?b", "x" * 1025]
+    "path", ["../x", "/x", "a/../b", "a//b", ".x", "a/.x", "", "a\\b", "a b", "a%2e", "a\n", "ä", "a?b", "x" * 5001]
 )
 def test_a_path_that_is_not_plain_is_fetched_nowhere(path: str, tmp_path: Path, site: Site) -> None:
     assert not is_safe_path(path)

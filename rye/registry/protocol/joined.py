@@ -1,7 +1,8 @@
-"""Several small files in one answer: ``/map/<sha256>-<sha256>-…`` and ``/index/<sha256>-<sha256>-…`` (docs/reference/protocol.md).
+"""Several small files in one answer: ``/map/<sha256>-<sha256>-…`` and ``/index/<sha256>-<sha256>-…``
+(docs/reference/name-map.md).
 
-The answer has the files in the order of the path, each after its length in four bytes, the highest first. Nothing in it is trusted:
-each file is checked like one that came alone. A server need not have such paths, and a folder of files never has.
+The answer has the files in the order of the path, each after its length in four bytes, the highest first. Nothing in it is
+trusted: each file is checked like one that came alone. A server need not have such paths, and a folder of files never has.
 """
 
 from __future__ import annotations

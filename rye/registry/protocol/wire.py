@@ -154,6 +154,22 @@ class SearchAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     total: SearchTotal
 
 
+SIMILAR_ASKED = 20
+"""Names that one request for similar ones is about."""
+SIMILAR_TOLD = 20
+"""The most names that are told for each."""
+_Name = Annotated[str, Meta(max_length=1_100)]
+
+
+class SimilarAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Existing names that people may confuse with those of the request, in its order. Each is ``kind:id`` or
+    ``namespace:segment``, and nothing but the name map proves it."""
+
+    names: Annotated[
+        list[Annotated[list[_Name], Meta(max_length=SIMILAR_TOLD)]], Meta(min_length=1, max_length=SIMILAR_ASKED)
+    ]
+
+
 class BlobAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """A stored blob; ``duplicate``: the registry already had it."""
 

@@ -91,6 +91,14 @@ class RegistryApi:
         answer = self._send("GET", "search", params={name: value for name, value in words.items() if value is not None})
         return wire.decode_json(answer, wire.SearchAnswer)
 
+    def similar(self, names: Sequence[str]) -> list[list[str]]:
+        """Return what exists and may be confused with each of these names, at most ``SIMILAR_ASKED`` of them."""
+        answer = self._send("GET", "similar", params={"name": list(names)})
+        told = wire.decode_json(answer, wire.SimilarAnswer).names
+        if len(told) != len(names):
+            raise ApiError("answer-malformed", "The registry's answer does not match the request.", "Ask its operator.")
+        return told
+
     def whoami(self) -> wire.WhoamiAnswer:
         """Return whose token it is, and what it can do."""
         return wire.decode_json(self._send("GET", "whoami", params={"account": "1"}), wire.WhoamiAnswer)
@@ -150,7 +158,7 @@ class RegistryApi:
         *,
         content: bytes | None = None,
         content_type: str | None = None,
-        params: Mapping[str, str] | None = None,
+        params: Mapping[str, str | list[str]] | None = None,
     ) -> bytes:
         with self._making:
             if self._client is None:

@@ -4,8 +4,8 @@ Daemon threads fetch the files of a wave, each over its own keep-alive connectio
 clock. A file past its deadline is abandoned together with its thread, wherever that hangs (name lookup, slow headers,
 an endless body), so no server can hold up the client longer than the limits allow.
 
-Many small files of one wave are requested together (:mod:`rye.registry.protocol.joined`), once the server has answered in this run.
-One that answers anything else than these files is asked for each of them, and for no more of them together.
+Many small files of one wave are requested together (:mod:`rye.registry.protocol.joined`), once the server has answered in this
+run. One that answers anything else than these files is asked for each of them, and for no more of them together.
 """
 
 from __future__ import annotations

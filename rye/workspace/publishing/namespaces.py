@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,16 +12,18 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
-from rye.publishing.look_alikes import is_close
+from rye.items.look_alikes import is_close
 from rye.publishing.next_keyset import next_keyset, refuse_revoked, selected_key, without_key
 from rye.registry.protocol.statements import Keyset, Require, Revocation
+from rye.registry.protocol.wire import namespace_name
 from rye.registry.trust.keysets import Link
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import read_key_file
 from rye.workspace.confirmation import confirm, confirm_on_terminal
 from rye.workspace.publishing.keyset_signing import KeysetOutcome, Signing, sign_and_send, sign_keyset, write_keyset
 from rye.workspace.publishing.owner_statements import keyset_in_force, statement_time
-from rye.workspace.registries.registry_access import configured, open_registry, serving_registry
+from rye.workspace.publishing.similar_names import similar_names
+from rye.workspace.registries.registry_access import configured, open_api, open_registry, serving_registry
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
@@ -266,9 +269,10 @@ def _own(keys: OwnKeys, signing: Signing) -> list[PublicKey]:
 
 def _warn_of_look_alikes(context: Context, client: RegistryClient, namespace: str) -> bool:
     """Return whether there was something to warn of."""
-    near = sorted(
-        name for name in {identity.namespace for identity in client.names() or ()} if is_close(namespace, name)
-    )
+    api = partial(open_api, context, client, needs_token=False)
+    names = similar_names(client, api, [namespace_name(namespace)])
+    spaces = {name.partition(":")[2].partition("/")[0] for name in names}
+    near = sorted(other for other in spaces if is_close(namespace, other))
     if near:
         context.warn(
             f"{namespace!r} is similar to the namespace {near[0]!r}: people may confuse them.",

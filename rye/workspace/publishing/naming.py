@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
 from rye.items.identity import Identity, fold, lookup_key
-from rye.publishing.look_alikes import NameIndex
+from rye.items.kinds import KINDS
+from rye.items.look_alikes import NameIndex
 from rye.publishing.release import Publishable
 from rye.registry.protocol.derivation import candidates
 from rye.workspace.publishing.batch import Refusals
+from rye.workspace.publishing.similar_names import similar_names
 from rye.workspace.registries.registry_access import open_registry
 
 if TYPE_CHECKING:
     from rye.project.registries import Registries
     from rye.registry.client import RegistryClient
+    from rye.registry.transport.api import RegistryApi
     from rye.workspace.context import Context
 
 
 def with_free_names(
-    context: Context, client: RegistryClient, items: Sequence[Publishable], refusals: Refusals
+    context: Context,
+    client: RegistryClient,
+    api: Callable[[], RegistryApi],
+    items: Sequence[Publishable],
+    refusals: Refusals,
 ) -> list[Publishable]:
     """Compare names that are new in the registry with the names there, and return the items whose names are free.
 
@@ -32,7 +39,9 @@ def with_free_names(
     new = [item for item in items if not records[item.identity]]
     if not new:
         return left
-    names = client.names() or ()  # with too many names to list, only the server refuses look-alikes
+    similar = similar_names(client, api, [str(item.identity) for item in new])
+    pairs = (name.split(":", 1) for name in sorted(similar))
+    names = [Identity(kind, identifier) for kind, identifier in pairs if kind in KINDS]
     taken = {(name.kind, fold(name.id)): name for name in names}
     index = NameIndex(names)
     for item in new:

@@ -70,7 +70,7 @@ def publish(
         fresh, unchanged, restored = new_versions(client, records, collected.items, refusals, restore=restore)
         if not request.allow_uncommitted:
             refuse_uncommitted(fresh)
-        fresh = with_free_names(context, client, fresh, refusals)
+        fresh = with_free_names(context, client, api, fresh, refusals)
         batch = _batch(context, keys, where, client, keyset, fresh, unchanged, refusals)
         batch = replace(batch, restored=restored, registry=address)
         if not batch.releases and not unchanged:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rye.items.identity import Identity, fold
+from rye.items.identity import SEGMENT_CHARACTERS, Identity, fold, is_segment
 
 _SHORTEST = 5
 """Local names shorter than this are similar by chance, so they are not compared."""
@@ -74,3 +74,34 @@ def _one_apart(one: str, other: str) -> bool:
         return one[start:] == other[start + 1 :]
     swapped = one[start : start + 2] == other[start : start + 2][::-1] and one[start + 2 :] == other[start + 2 :]
     return swapped or one[start + 1 :] == other[start + 1 :]
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+_DRAWN_ALIKE = {letter: others.replace(letter, "") for others in ("li1", "o0", "-_") for letter in others}
+LIKELIEST = 64
+"""The most spellings that :func:`likeliest` returns."""
+
+
+def one_apart(segment: str) -> set[str]:
+    """Every part of an id that differs from this one by one added, dropped, changed or swapped letter: 77 for each letter."""
+    ends = range(len(segment) + 1)
+    spelled = {segment[:at] + letter + segment[at:] for at in ends for letter in _LETTERS}
+    spelled |= {segment[:at] + letter + segment[at + 1 :] for at in ends[:-1] for letter in ("", *_LETTERS)}
+    spelled |= set(_swapped(segment))
+    return {one for one in spelled if one != segment and len(one) <= SEGMENT_CHARACTERS and is_segment(one)}
+
+
+def likeliest(segment: str) -> list[str]:
+    """The spellings of a part of an id that people take for it most easily: with one letter drawn almost like another, without
+    its separators, with two neighbours swapped, one letter dropped or doubled."""
+    places = range(len(segment))
+    spelled = [segment[:at] + other + segment[at + 1 :] for at in places for other in _DRAWN_ALIKE.get(segment[at], "")]
+    spelled += [segment.replace("-", "").replace("_", "")]
+    spelled += _swapped(segment)
+    spelled += [segment[:at] + segment[at + 1 :] for at in places]
+    spelled += [segment[:at] + segment[at] + segment[at:] for at in places]
+    return [one for one in dict.fromkeys(spelled) if one != segment and is_segment(one)][:LIKELIEST]
+
+
+def _swapped(segment: str) -> list[str]:
+    return [segment[:at] + segment[at + 1] + segment[at] + segment[at + 2 :] for at in range(len(segment) - 1)]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.items.identity import Identity
-from rye.publishing.look_alikes import NameIndex, is_close
+from rye.items.identity import Identity, fold
+from rye.items.look_alikes import LIKELIEST, NameIndex, is_close, likeliest, one_apart
 from tests.scenes.effort import tries
 
 pytestmark = pytest.mark.slow
@@ -48,10 +48,50 @@ def test_the_distance_is_the_one_of_one_edit(one: str, other: str) -> None:
     edits |= {one[:i] + letter + one[i:] for i in range(len(one) + 1) for letter in letters}
     edits |= {one[:i] + letter + one[i + 1 :] for i in range(len(one)) for letter in letters}
     edits |= {one[:i] + one[i + 1] + one[i] + one[i + 2 :] for i in range(len(one) - 1)}
-    from rye.items.identity import fold
-
     near = one != other and (other in edits or fold(one) == fold(other))
     assert is_close(one, other) == near
+
+
+segments = st.from_regex(r"[a-c1l][a-c1l0o_-]{0,7}", fullmatch=True)
+
+
+@settings(max_examples=300)
+@given(segments, segments)
+def test_every_spelling_one_letter_apart_is_known(one: str, other: str) -> None:
+    close = is_close(one, other) and (fold(one) != fold(other) or _is_one_edit(one, other))
+    assert (other in one_apart(one)) == close
+
+
+def _is_one_edit(one: str, other: str) -> bool:
+    """Told without the code under test: one spelling with a letter taken out of each, or with two swapped."""
+    without = lambda text: {text[:at] + text[at + 1 :] for at in range(len(text))}  # noqa: E731
+    if abs(len(one) - len(other)) == 1:
+        long, short = (one, other) if len(one) > len(other) else (other, one)
+        return short in without(long)
+    places = [at for at in range(min(len(one), len(other))) if one[at] != other[at]]
+    if len(one) != len(other) or len(places) > 2:
+        return False
+    first, last = places[0], places[-1]
+    return first == last or (last == first + 1 and (one[first], one[last]) == (other[last], other[first]))
+
+
+@given(segments)
+def test_the_likeliest_are_few_and_among_those_that_are_close_or_spelled_without_separators(one: str) -> None:
+    spelled = likeliest(one)
+    assert len(spelled) == len(set(spelled)) <= LIKELIEST
+    assert all(is_close(one, other) for other in spelled)
+
+
+def test_the_likeliest_slips_are_among_them() -> None:
+    spelled = likeliest("open-ai")
+    assert {"openai", "open_ai", "opne-ai", "open-al", "0pen-ai", "opn-ai", "oppen-ai"} <= set(spelled)
+    assert len(likeliest("abcd" * 16)) == LIKELIEST
+
+
+def test_only_names_that_a_registry_can_have_are_spelled() -> None:
+    assert "-cme" not in one_apart("acme")
+    assert "con" not in one_apart("cxn"), "a device of Windows"
+    assert all(len(one) <= 64 for one in one_apart("a" * 64))
 
 
 def test_an_item_is_compared_with_those_of_other_namespaces_only() -> None:
