@@ -21,17 +21,22 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
-
-import httpx
-from joserfc import jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
 
 from rye.errors import RyeError
 from rye.limits import KIB
 from rye.text.addresses import is_loopback
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import httpx
+    import joserfc.errors as jose_errors
+    from joserfc import jwk, jwt
+else:  # a fifth of a server's start, for registries that name an issuer
+    httpx = lazy_module("httpx")
+    jose_errors = lazy_module("joserfc.errors")
+    jwk, jwt = lazy_module("joserfc.jwk"), lazy_module("joserfc.jwt")
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 TOKEN_BYTES = 16 * KIB
@@ -104,7 +109,7 @@ class Issuer:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _document: dict[str, Any] = field(default_factory=dict)
-    _keys: KeySet | None = None
+    _keys: jwk.KeySet | None = None
     _read: float = 0.0
     _failed: tuple[float, RyeError] | None = None
     """When the last fetch failed, and why, so that requests cannot make the server wait for it over and over."""
@@ -122,12 +127,12 @@ class Issuer:
             raise refused(f"it is signed with {str(header.get('alg'))[:40]!r}")
         try:
             decoded = jwt.decode(token, self._keys_for(header.get("kid")), algorithms=list(ALGORITHMS))
-        except (JoseError, ValueError, KeyError, TypeError) as error:
+        except (jose_errors.JoseError, ValueError, KeyError, TypeError) as error:
             raise refused(f"its signature is not by the issuer's key ({type(error).__name__})") from error
         check_claims(decoded.claims, self.address, audience, now)
         return decoded.claims
 
-    def _keys_for(self, kid: object) -> KeySet:
+    def _keys_for(self, kid: object) -> jwk.KeySet:
         with self._lock:
             self._refresh(_KEPT_SECONDS)
             if not self._has(kid):
@@ -169,8 +174,8 @@ class Issuer:
             and "d" not in key
         ]
         try:
-            self._keys = KeySet.import_key_set({"keys": usable})
-        except (JoseError, ValueError, KeyError, TypeError) as error:
+            self._keys = jwk.KeySet.import_key_set({"keys": usable})
+        except (jose_errors.JoseError, ValueError, KeyError, TypeError) as error:
             raise _unavailable(self.address, f"its keys cannot be read ({type(error).__name__})") from error
         self._read = self.clock()
 

@@ -195,9 +195,6 @@ class Service:
 
     def start(self, *, accept_clock: bool = False) -> None:
         """Repair what a crash left behind, then accept writes. ``accept_clock``: the operator vouches for the clock."""
-        for store in (self.public, self.uploads, self.staged, self.analysed, self.doors.room.store):
-            if isinstance(store, Folder):
-                store.remove_leftovers()
         self.collector.load()
         self.sequencer.recover(accept_clock=accept_clock)
         remove_taken_down(self.engine, self.analysed)
@@ -217,6 +214,16 @@ class Service:
         self.proving.start()
         self.auditing.start()
         self.doors.start()
+        threading.Thread(target=self._remove_leftovers, name="rye-leftovers", daemon=True).start()
+
+    def _remove_leftovers(self) -> None:
+        """Tidy the folders. Nothing reads what is removed, so nobody waits for it: a large store has millions of names."""
+        for store in (self.public, self.uploads, self.staged, self.analysed, self.doors.room.store):
+            if isinstance(store, Folder):
+                try:
+                    store.remove_leftovers()
+                except RyeError as error:
+                    _log.warning("removing leftovers failed: %s", error)
 
     def close(self, seconds: float | None = None) -> None:
         """Finish pending work, for at most ``seconds``."""

@@ -7,16 +7,23 @@ import hmac
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.httpx_client import OAuth2Client
-from httpx import HTTPError
 from msgspec import Struct
 
 from registry_server.accounts.issuers import Claims, Issuer
 from registry_server.api.return_paths import return_path
 from registry_server.settings import Settings
 from rye.errors import RyeError
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import authlib.common.errors as oauth_errors
+    import authlib.integrations.httpx_client as oauth
+    import httpx
+else:  # for registries that people sign in to
+    oauth, oauth_errors = lazy_module("authlib.integrations.httpx_client"), lazy_module("authlib.common.errors")
+    httpx = lazy_module("httpx")
 
 _SECONDS = 10.0
 
@@ -102,7 +109,7 @@ class SignIn:
                 answer = client.fetch_token(
                     issuer.endpoint("token_endpoint"), code=came.code, code_verifier=attempt.verifier
                 )
-        except (AuthlibBaseError, HTTPError, ValueError) as error:
+        except (oauth_errors.AuthlibBaseError, httpx.HTTPError, ValueError) as error:
             raise RyeError(
                 "sign-in-refused", f"The issuer gave no token: {type(error).__name__}.", "Sign in again."
             ) from error
@@ -128,8 +135,8 @@ class SignIn:
             )
         return self._issuer
 
-    def _client(self, address: str) -> OAuth2Client:
-        return OAuth2Client(
+    def _client(self, address: str) -> oauth.OAuth2Client:
+        return oauth.OAuth2Client(
             self._settings.oidc_client_id,
             self._settings.oidc_client_secret or None,
             scope=self._settings.oidc_scope,

@@ -24,7 +24,8 @@ from rye.permissions.risk import Tier, highest, tools_tier
 from rye.registry.protocol.statements import Release
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.signing.keys import PublicKey
-from rye.text.facts import Fact, find_facts, severity
+from rye.text import facts
+from rye.text.facts import Fact, severity
 from rye.text.facts.readable import readable_text
 
 _INSTALLING = ReadOptions()
@@ -179,4 +180,4 @@ def facts_in(texts: Mapping[str, str]) -> tuple[Fact, ...]:
 
 @lru_cache(maxsize=8)
 def _facts_in(texts: tuple[tuple[str, str], ...]) -> tuple[Fact, ...]:
-    return find_facts(dict(texts))
+    return facts.find_facts(dict(texts))  # its rules take longest to import of all that a server has: on first use

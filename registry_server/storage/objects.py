@@ -263,11 +263,15 @@ class Folder:
             os.utime(self.root / path, (modified, modified))
 
     def remove_leftovers(self, older_than_seconds: float = 3600) -> None:
-        """Delete temporary files that a killed process left."""
-        for path, _, modified in self.listing():
-            name = path.rpartition("/")[2]
-            if name.startswith(".") and name.endswith(".tmp") and modified < time.time() - older_than_seconds:
-                self.delete(path)
+        """Delete temporary files that a killed process left. It reads the names of all files, and looks at no other file."""
+        limit = time.time() - older_than_seconds
+        for folder, _, files in os.walk(self._place):
+            for name in files:
+                if name.startswith(".") and name.endswith(".tmp"):
+                    path = os.path.relpath(os.path.join(folder, name), self._place)
+                    modified = self.modified(path)
+                    if modified is not None and modified < limit:
+                        self.delete(path)
 
 
 _FULL_DISK = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
