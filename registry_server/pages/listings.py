@@ -61,14 +61,42 @@ def filling(store: Objects, analyses: AnalysisStore | None) -> Callable[[sa.Engi
 
     def prepare(engine: sa.Engine, size: int) -> None:
         catch_up_dependents(engine, size)
-        if _filled.get(engine) != size and _fill(engine, store, analyses):
-            _filled[engine] = size
+        known = _filled.get(engine)
+        if known is None or known.size != size:
+            newest = _fill(engine, store, analyses, known)
+            if newest is not None:
+                looked = time.monotonic() if known is None or _is_old(known) else known.looked
+                _filled[engine] = _Complete(size, newest, looked)
 
     return prepare
 
 
-_filled: WeakKeyDictionary[sa.Engine, int] = WeakKeyDictionary()
-"""The size of the log for which each table was found complete."""
+class _Complete(Struct, frozen=True):
+    """When a table was found complete."""
+
+    size: int
+    """Of the log."""
+    newest: tuple[int, str, str]
+    """The newest document: number, name, version. What changes later gets a larger number."""
+    looked: float
+    """When all documents were looked at last (``time.monotonic``)."""
+
+
+_filled: WeakKeyDictionary[sa.Engine, _Complete] = WeakKeyDictionary()
+_ALL_SECONDS = 3600.0
+"""How often all documents are looked at: among a million, that takes more than a second."""
+
+
+def _is_old(known: _Complete) -> bool:
+    return time.monotonic() - known.looked > _ALL_SECONDS
+
+
+def _looked_at_from(connection: sa.Connection, known: _Complete | None) -> int:
+    """The number from which on documents may not be described. 0: look at all of them. If the newest was removed, its number may
+    be another's by now."""
+    if known is None or _is_old(known):
+        return 0
+    return known.newest[0] if connection.execute(_NUMBERED, {"number": known.newest[0]}).first() == known.newest else 0
 
 
 class _Listing(Struct, frozen=True):
@@ -78,15 +106,19 @@ class _Listing(Struct, frozen=True):
     use: Use
 
 
-def _fill(engine: sa.Engine, store: Objects, analyses: AnalysisStore | None) -> bool:
-    """Describe items for a bounded time. Return whether none is left."""
+def _fill(
+    engine: sa.Engine, store: Objects, analyses: AnalysisStore | None, known: _Complete | None
+) -> tuple[int, str, str] | None:
+    """Describe items for a bounded time. Return the newest document once none is left."""
     until = time.monotonic() + LISTS.describing_seconds
     while time.monotonic() < until:
         with database.reader(engine) as connection:
             registry = RegistryView(connection, store, Site("", "", ""), Reader(), datetime.now(UTC), analyses)
-            left = connection.execute(_UNKNOWN, {"code": code()}).all()
+            first = _looked_at_from(connection, known)
+            left = connection.execute(_UNKNOWN, {"code": code(), "first": first}).all()
             if not left:
-                return True
+                number, name, version = connection.execute(_NEWEST).first() or (0, "", "")
+                return number, name, version
             rows: list[_Listing] = []
             touched: dict[Identity, None] = {}
             for name, version in left:
@@ -97,7 +129,7 @@ def _fill(engine: sa.Engine, store: Objects, analyses: AnalysisStore | None) -> 
                     break
             uses = uses_of(registry, [each for each in touched if str(each) not in {row.name for row in rows}])
         database.changing(engine, partial(_put, rows, uses))  # another reader may be doing the same
-    return False
+    return None
 
 
 def _put(rows: Sequence[_Listing], uses: Mapping[Identity, Use], connection: sa.Connection) -> None:
@@ -149,15 +181,19 @@ _UNKNOWN = (
     sa.select(documents.c.name, documents.c.version)
     .outerjoin(listings, listings.c.name == documents.c.name)
     .where(
+        documents.c.number >= sa.bindparam("first"),
         sa.or_(
             listings.c.name.is_(None),
             listings.c.version != documents.c.version,
             listings.c.code != sa.bindparam("code"),
-        )
+        ),
     )
     .order_by(documents.c.number.desc())
     .limit(LISTS.described_at_once)
 )
+_IDENTIFIED = sa.select(documents.c.number, documents.c.name, documents.c.version)
+_NEWEST = _IDENTIFIED.order_by(documents.c.number.desc()).limit(1)
+_NUMBERED = _IDENTIFIED.where(documents.c.number == sa.bindparam("number"))
 _COLUMNS = ("version", "code", "declared", "alarms", "licence", "used_by", "publishers")
 _PUT = sa.text(
     f"INSERT INTO listings (name, {', '.join(_COLUMNS)}) VALUES (:name, {', '.join(f':{each}' for each in _COLUMNS)}) "
@@ -173,16 +209,21 @@ _COUNT = (
 # -- asking --------------------------------------------------------------------------------------------------------------
 
 
-def _listed(filters: Filters, reader: Reader) -> sa.Select[tuple[str, str, str, bool]]:
-    """Return the question for the items of a list, without their order."""
-    joined = sa.and_(listings.c.name == documents.c.name, listings.c.version == documents.c.version)
-    asked = sa.select(
-        documents.c.name, documents.c.version, documents.c.description, documents.c.deprecated
-    ).outerjoin_from(documents, listings, joined)
+_DESCRIBED = sa.and_(listings.c.name == documents.c.name, listings.c.version == documents.c.version)
+_OFFERED = (documents.c.name, documents.c.version, documents.c.description, documents.c.deprecated)
+
+
+def _chosen(asked: sa.Select[Any], filters: Filters, reader: Reader) -> sa.Select[Any]:
+    """Limit a question about documents to what a list shows."""
     if filters.kind:
         asked = asked.where(documents.c.kind == filters.kind)
     if reader.namespaces is not None:
         asked = asked.where(documents.c.namespace.in_(reader.namespaces))
+    return asked
+
+
+def _filtered(asked: sa.Select[Any], filters: Filters) -> sa.Select[Any]:
+    """Limit a question about listings to what a list shows."""
     if filters.no_alarms:
         asked = asked.where(listings.c.alarms == 0)
     if filters.tools:
@@ -192,43 +233,63 @@ def _listed(filters: Filters, reader: Reader) -> sa.Select[tuple[str, str, str, 
     return asked
 
 
+def _listed(filters: Filters, reader: Reader) -> sa.Select[Any]:
+    """Return the question for the items of a list, without their order."""
+    asked = sa.select(*_OFFERED).outerjoin_from(documents, listings, _DESCRIBED)
+    return _filtered(_chosen(asked, filters, reader), filters)
+
+
+def _counted(columns: Sequence[sa.ColumnElement[Any]], filters: Filters, reader: Reader) -> sa.Select[Any]:
+    """Return a question about the documents of a list, which reads the listings only if a filter does: for each of 100,000
+    documents, a look at its listing is most of the time."""
+    asked = _chosen(sa.select(*columns).select_from(documents), filters, reader)
+    if filters.no_alarms or filters.tools or filters.licence:
+        asked = _filtered(asked.outerjoin(listings, _DESCRIBED), filters)
+    return asked
+
+
 def items_of(registry: RegistryView, filters: Filters, start: int, most: int) -> list[Wanted]:
     """Return a page of a list.
 
     A reader of some namespaces only gets the newest in place of the most used: the order must not tell what others use.
     """
-    name = documents.c.name
-    if registry.connection.dialect.name == "postgresql":
-        name = name.collate("C")  # type: ignore[assignment]
-    order: Sequence[sa.ColumnElement[object]] = {
-        "used": (
-            sa.func.coalesce(listings.c.publishers, 0).desc(),
-            sa.func.coalesce(listings.c.used_by, 0).desc(),
-            documents.c.number.desc(),
-        ),
-        "newest": (documents.c.number.desc(),),
-        "name": (name,),
-    }[allowed(filters.sort, is_limited=registry.reader.namespaces is not None)]
-    asked = _listed(filters, registry.reader).order_by(*order).offset(start).limit(most)
+    sort = allowed(filters.sort, is_limited=registry.reader.namespaces is not None)
+    if sort == "used":
+        rows = _most_used(registry, filters, start, most)
+    else:
+        order = documents.c.number.desc() if sort == "newest" else _sorted(registry, documents.c.name)
+        asked = _listed(filters, registry.reader).order_by(order).offset(start).limit(most)
+        rows = registry.connection.execute(asked).all()
     wanted: list[Wanted] = []
-    rows: Sequence[Any] = registry.connection.execute(asked).all()
     for item, version, description, deprecated in rows:
         kind, _, identifier = item.partition(":")
         wanted.append(Wanted(Identity(kind, identifier), version, description, bool(deprecated)))
     return wanted
 
 
-def count_of(registry: RegistryView, filters: Filters) -> int:
-    """Return how many items a list has."""
-    asked = sa.select(sa.func.count()).select_from(_listed(filters, registry.reader).subquery())
-    return registry.connection.scalar(asked) or 0
+def _most_used(registry: RegistryView, filters: Filters, start: int, most: int) -> Sequence[Any]:
+    """Return rows in the order of use: those that are used, which are few, and then all others, the newest first."""
+    columns = (listings.c.name, listings.c.version, listings.c.publishers, listings.c.used_by)
+    few = _filtered(sa.select(*columns).where(listings.c.used_by > 0), filters).cte("used").prefix_with("MATERIALIZED")
+    joined = sa.and_(few.c.name == documents.c.name, few.c.version == documents.c.version)
+    used = _chosen(sa.select(*_OFFERED).join_from(few, documents, joined), filters, registry.reader)
+    order = (few.c.publishers.desc(), few.c.used_by.desc(), documents.c.number.desc())
+    rows = list(registry.connection.execute(used.order_by(*order).offset(start).limit(most)))
+    if len(rows) == most:
+        return rows
+    skipped = 0
+    if start and not rows:
+        skipped = start - (registry.connection.scalar(sa.select(sa.func.count()).select_from(used.subquery())) or 0)
+    unused = _listed(filters, registry.reader).where(sa.func.coalesce(listings.c.used_by, 0) == 0)
+    others = unused.order_by(documents.c.number.desc()).offset(skipped).limit(most - len(rows))
+    return [*rows, *registry.connection.execute(others)]
 
 
 def counts_by_kind(registry: RegistryView, namespace: str = "", filters: Filters | None = None) -> dict[str, int]:
     """Return how many items of each kind the reader may see. ``namespace``: only in that one; empty: in all; ``filters``: what
     else is asked of them, whatever kind it names."""
-    listed = _listed(replace(filters or Filters(), kind=""), registry.reader)
-    asked = listed.with_only_columns(documents.c.kind, sa.func.count()).group_by(documents.c.kind)
+    every = replace(filters or Filters(), kind="")
+    asked = _counted([documents.c.kind, sa.func.count()], every, registry.reader).group_by(documents.c.kind)
     if namespace:
         asked = asked.where(documents.c.namespace == namespace)
     return {str(kind): int(count) for kind, count in registry.connection.execute(asked)}
@@ -245,6 +306,9 @@ def licences_of(registry: RegistryView, kind: str) -> list[tuple[str, int]]:
 
 def unknown_count(registry: RegistryView, kind: str) -> int:
     """Return of how many items of a kind the lists know nothing yet."""
+    known = _filled.get(registry.connection.engine)
+    if known is not None and known.size == registry.published.size:
+        return 0
     asked = _listed(Filters(kind=kind), registry.reader).where(listings.c.name.is_(None))
     return registry.connection.scalar(sa.select(sa.func.count()).select_from(asked.subquery())) or 0
 
@@ -260,30 +324,38 @@ class Publisher(Struct, frozen=True):
 
 def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> list[Publisher]:
     """Return a page of the namespaces that the reader may see."""
+    limited = registry.reader.namespaces is not None
+    sort = allowed(sort, is_limited=limited)
     claims = sa.select(keysets.c.namespace, sa.func.min(keysets.c.position).label("first"))
     if registry.reader.namespaces is not None:
         claims = claims.where(keysets.c.namespace.in_(registry.reader.namespaces))
-    claimed = claims.group_by(keysets.c.namespace).subquery()
-    joined = sa.and_(listings.c.name == documents.c.name, listings.c.version == documents.c.version)
+    claims = claims.group_by(keysets.c.namespace)
+    page: list[str] | None = None
+    if sort != "used":  # then only those of the page are counted
+        name = claims.subquery().c
+        order = name.first.desc() if sort == "newest" else _sorted(registry, name.namespace)
+        page = list(registry.connection.scalars(sa.select(name.namespace).order_by(order).offset(start).limit(most)))
     used = sa.func.sum(sa.func.coalesce(listings.c.used_by, 0)).label("used")
-    counted = (
-        sa.select(documents.c.namespace, sa.func.count().label("items"), used)
-        .outerjoin_from(documents, listings, joined)
-        .group_by(documents.c.namespace)
-        .subquery()
+    counted = sa.select(documents.c.namespace, sa.func.count().label("items"), used).outerjoin_from(
+        documents, listings, _DESCRIBED
     )
-    items, uses = sa.func.coalesce(counted.c["items"], 0), sa.func.coalesce(counted.c.used, 0)
-    name = claimed.c.namespace
-    if registry.connection.dialect.name == "postgresql":
-        name = name.collate("C")  # type: ignore[assignment]
-    order: Sequence[sa.ColumnElement[object]] = {
-        "used": (uses.desc(), items.desc(), name),
-        "newest": (claimed.c.first.desc(),),
-        "name": (name,),
-    }[allowed(sort, is_limited=registry.reader.namespaces is not None)]
-    asked = sa.select(claimed.c.namespace, items, uses).outerjoin_from(
-        claimed, counted, counted.c.namespace == claimed.c.namespace
-    )
-    rows = registry.connection.execute(asked.order_by(*order).offset(start).limit(most))
-    limited = registry.reader.namespaces is not None
-    return [Publisher(namespace, int(count), 0 if limited else int(used)) for namespace, count, used in rows]
+    if page is not None:
+        counted = counted.where(documents.c.namespace.in_(page))
+    count = counted.group_by(documents.c.namespace)
+    if page is not None:
+        found = {namespace: (items, uses) for namespace, items, uses in registry.connection.execute(count)}
+        rows: Sequence[Any] = [(namespace, *found.get(namespace, (0, 0))) for namespace in page]
+    else:
+        claimed, of = claims.subquery(), count.subquery()
+        items, uses = sa.func.coalesce(of.c["items"], 0), sa.func.coalesce(of.c.used, 0)
+        asked = sa.select(claimed.c.namespace, items, uses).outerjoin_from(
+            claimed, of, of.c.namespace == claimed.c.namespace
+        )
+        ordered = asked.order_by(uses.desc(), items.desc(), _sorted(registry, claimed.c.namespace))
+        rows = registry.connection.execute(ordered.offset(start).limit(most)).all()
+    return [Publisher(namespace, int(number), 0 if limited else int(uses)) for namespace, number, uses in rows]
+
+
+def _sorted(registry: RegistryView, name: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """The name, in the order of its bytes."""
+    return name.collate("C") if registry.connection.dialect.name == "postgresql" else name

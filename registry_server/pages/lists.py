@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -16,7 +17,6 @@ from registry_server.pages.listed_items import item_rows
 from registry_server.pages.listings import (
     Filters,
     Publisher,
-    count_of,
     counts_by_kind,
     items_of,
     licences_of,
@@ -88,7 +88,8 @@ def list_page(filters: Filters, start: int = 0) -> Maker:
     def make(registry: RegistryView) -> Page:
         wanted = items_of(registry, filters, start, LISTS.items + 1)
         rows = fitting(item_rows(registry, wanted[: LISTS.items]), LISTS.list_characters, row_cost)
-        total = count_of(registry, filters)
+        counts = counts_by_kind(registry, filters=filters)
+        total = counts.get(filters.kind, 0) if filters.kind else sum(counts.values())
         title = _title(filters.kind)
         has_more = len(wanted) > len(rows)
         view = ListView(
@@ -99,7 +100,7 @@ def list_page(filters: Filters, start: int = 0) -> Maker:
             offset=start,
             results=tuple(rows),
             unknown=unknown_count(registry, filters.kind) if _is_filtered(filters) else 0,
-            kinds=kind_choices(registry, filters),
+            kinds=kind_choices(counts, filters),
             sorts=tuple(
                 Choice(SORT_WORDS[sort], list_path(replace(filters, sort=sort)), sort == filters.sort) for sort in SORTS
             ),
@@ -142,9 +143,8 @@ def _is_filtered(filters: Filters) -> bool:
     return bool(filters.licence or filters.no_alarms or filters.tools)
 
 
-def kind_choices(registry: RegistryView, filters: Filters) -> tuple[Choice, ...]:
-    """Return links to the same list of all kinds, and of each kind that the reader may see items of."""
-    counts = counts_by_kind(registry, filters=filters)
+def kind_choices(counts: Mapping[str, int], filters: Filters) -> tuple[Choice, ...]:
+    """Return links to the same list of all kinds, and of each kind that the reader may see items of. ``counts``: how many."""
     every = Choice("all", list_path(replace(filters, kind="")), not filters.kind, sum(counts.values()))
     named = (
         Choice(KINDS[kind].folder, list_path(replace(filters, kind=kind)), kind == filters.kind, counts.get(kind, 0))

@@ -97,7 +97,7 @@ class TestLists:
     def test_what_is_not_examined_is_in_no_filtered_list(
         self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(listings, "_fill", lambda *_: False)
+        monkeypatch.setattr(listings, "_fill", lambda *_: None)
         identity = skill(local, acme)
         assert identity.id in names(document(local, "/-/skills"))
         found = document(local, "/-/skills?alarms=no")
