@@ -76,7 +76,7 @@ from registry_server.api.requests import (
 )
 from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.service import Service
-from registry_server.api.sessions import reading
+from registry_server.api.similar_names import SIMILAR_ROUTES
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.api.staging_routes import STAGING_ROUTES
 from registry_server.api.token_routes import TOKEN_ROUTES
@@ -85,22 +85,15 @@ from registry_server.api.upstream_layer import UpstreamLayer
 from registry_server.interop.apm import PROBLEM, problem
 from registry_server.interop.paths import APM
 from registry_server.pages.limits import PAGES
-from registry_server.sequencer.similar_names import similar_names
 from registry_server.storage.served import served
 from rye.errors import RyeError
-from rye.items.identity import Identity, is_id, is_segment
+from rye.items.identity import is_segment
 from rye.items.kinds import KINDS
 from rye.registry.protocol import wire
 
 _log = logging.getLogger("rye.registry")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _WORDS = {"type": "string", "minLength": 2, "maxLength": 200}
-_NEW_NAMES = {
-    "type": "array",
-    "items": {"type": "string", "maxLength": 1_100},
-    "minItems": 1,
-    "maxItems": wire.SIMILAR_ASKED,
-}
 _SEGMENT = {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}
 _OFFSET = {"type": "integer", "minimum": 0, "maximum": wire.SEARCH_TOTAL, "default": 0}
@@ -377,52 +370,6 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
 
 
 @described(
-    "similar",
-    "Existing names that people may confuse with new ones, before these are claimed or published.",
-    {200: wire.SimilarAnswer},
-    (400, 401, 403, 503),
-    Parameter("name", "query", f"KIND:ID or namespace:NAME, 1 to {wire.SIMILAR_ASKED} times.", _NEW_NAMES, True),
-)
-@get("/api/v1/similar")
-async def _similar(request: Request[Any, Any, State]) -> Response[bytes]:
-    service, limits = service_of(request), service_of(request).settings
-    if limits.read != "public":
-        require_reader(await reader_of(service, request.scope))  # every member sees all names
-    asked = request.query_params.getall("name", [])
-    if not 1 <= len(asked) <= wire.SIMILAR_ASKED:
-        raise RyeError("bad-request", f"`name` must be given 1 to {wire.SIMILAR_ASKED} times.", None)
-    for name in asked:
-        if not _is_name(name):
-            raise RyeError("bad-request", f"{name[:80]!r} is not a name.", "Names are KIND:ID and namespace:NAME.")
-    await service.pages.turn(PAGES.search_pace_seconds)
-    found = {name: await _of_these_words(service, name) for name in dict.fromkeys(asked)}
-    told = await reading(service, lambda connection: similar_names(connection, asked, found))
-    return json_answer(wire.encode_json(wire.SimilarAnswer(told)))
-
-
-def _is_name(text: str) -> bool:
-    kind, _, identifier = text.partition(":")
-    if kind == wire.NAMESPACE:
-        return is_segment(identifier)
-    return kind in KINDS and "/" in identifier and is_id(identifier)
-
-
-async def _of_these_words(service: Service, name: str) -> list[Identity]:
-    """What search finds for the words of a new item, whatever its namespace."""
-    kind, _, identifier = name.partition(":")
-    if kind == wire.NAMESPACE:
-        return []
-    words = " ".join(re.split(r"[/_-]+", Identity(kind, identifier).local_id))[: service.settings.search_characters]
-    try:
-        page = await asyncio.wrap_future(service.searches.ask(words, limit=service.settings.search_results))
-    except RyeError as error:
-        if error.code != "query-too-short":
-            raise
-        return []
-    return [Identity(hit.kind, hit.id) for hit in page.hits]
-
-
-@described(
     "whoami",
     "The token's name, scopes and namespaces.",
     {200: wire.WhoamiAnswer},
@@ -452,8 +399,8 @@ async def _openapi() -> Response[bytes]:
 
 
 ROUTES = (
-    _blobs, _statements, _search, _similar, _whoami,
-    *STAGING_ROUTES, *TOKEN_ROUTES, *ADMIN_ROUTES, *OPERATING_ROUTES, _openapi,
+    _blobs, _statements, _search, _whoami,
+    *STAGING_ROUTES, *SIMILAR_ROUTES, *TOKEN_ROUTES, *ADMIN_ROUTES, *OPERATING_ROUTES, _openapi,
     *ACCOUNT_ROUTES, *ROLE_ROUTES, *STAGE_PAGES, *PAGE_ROUTES, *RECORD_ROUTES, _absent,
 )  # fmt: skip
 OPERATIONS = operations_of(ROUTES)

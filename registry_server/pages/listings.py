@@ -269,9 +269,7 @@ def items_of(registry: RegistryView, filters: Filters, start: int, most: int) ->
 
 def _most_used(registry: RegistryView, filters: Filters, start: int, most: int) -> Sequence[Any]:
     """Return rows in the order of use: those that are used, which are few, and then all others, the newest first."""
-    columns = (listings.c.name, listings.c.version, listings.c.publishers, listings.c.used_by)
-    few = _filtered(sa.select(*columns).where(listings.c.used_by > 0), filters).cte("used").prefix_with("MATERIALIZED")
-    joined = sa.and_(few.c.name == documents.c.name, few.c.version == documents.c.version)
+    few, joined = _used(filters)
     used = _chosen(sa.select(*_OFFERED).join_from(few, documents, joined), filters, registry.reader)
     order = (few.c.publishers.desc(), few.c.used_by.desc(), documents.c.number.desc())
     rows = list(registry.connection.execute(used.order_by(*order).offset(start).limit(most)))
@@ -285,13 +283,17 @@ def _most_used(registry: RegistryView, filters: Filters, start: int, most: int) 
     return [*rows, *registry.connection.execute(others)]
 
 
-def counts_by_kind(registry: RegistryView, namespace: str = "", filters: Filters | None = None) -> dict[str, int]:
-    """Return how many items of each kind the reader may see. ``namespace``: only in that one; empty: in all; ``filters``: what
-    else is asked of them, whatever kind it names."""
+def _used(filters: Filters) -> tuple[sa.CTE, sa.ColumnElement[bool]]:
+    """Return the listings of items that others use, which are found before documents are asked, and what joins the two."""
+    columns = (listings.c.name, listings.c.version, listings.c.publishers, listings.c.used_by)
+    few = _filtered(sa.select(*columns).where(listings.c.used_by > 0), filters).cte("used").prefix_with("MATERIALIZED")
+    return few, sa.and_(few.c.name == documents.c.name, few.c.version == documents.c.version)
+
+
+def counts_by_kind(registry: RegistryView, filters: Filters | None = None) -> dict[str, int]:
+    """Return how many items of each kind the reader may see. ``filters``: what else is asked of them, whatever kind it names."""
     every = replace(filters or Filters(), kind="")
     asked = _counted([documents.c.kind, sa.func.count()], every, registry.reader).group_by(documents.c.kind)
-    if namespace:
-        asked = asked.where(documents.c.namespace == namespace)
     return {str(kind): int(count) for kind, count in registry.connection.execute(asked)}
 
 
@@ -335,21 +337,24 @@ def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> 
         name = claims.subquery().c
         order = name.first.desc() if sort == "newest" else _sorted(registry, name.namespace)
         page = list(registry.connection.scalars(sa.select(name.namespace).order_by(order).offset(start).limit(most)))
-    used = sa.func.sum(sa.func.coalesce(listings.c.used_by, 0)).label("used")
-    counted = sa.select(documents.c.namespace, sa.func.count().label("items"), used).outerjoin_from(
-        documents, listings, _DESCRIBED
+    few, joined = _used(Filters())
+    counted = sa.select(documents.c.namespace, sa.func.count().label("items"))
+    summed = sa.select(documents.c.namespace, sa.func.sum(few.c.used_by).label("used")).join_from(
+        few, documents, joined
     )
     if page is not None:
-        counted = counted.where(documents.c.namespace.in_(page))
-    count = counted.group_by(documents.c.namespace)
+        counted, summed = (asked.where(documents.c.namespace.in_(page)) for asked in (counted, summed))
+    number, use = (asked.group_by(documents.c.namespace) for asked in (counted, summed))
     if page is not None:
-        found = {namespace: (items, uses) for namespace, items, uses in registry.connection.execute(count)}
-        rows: Sequence[Any] = [(namespace, *found.get(namespace, (0, 0))) for namespace in page]
+        numbers, used = (dict(registry.connection.execute(asked).tuples().all()) for asked in (number, use))
+        rows: Sequence[Any] = [(namespace, numbers.get(namespace, 0), used.get(namespace, 0)) for namespace in page]
     else:
-        claimed, of = claims.subquery(), count.subquery()
-        items, uses = sa.func.coalesce(of.c["items"], 0), sa.func.coalesce(of.c.used, 0)
-        asked = sa.select(claimed.c.namespace, items, uses).outerjoin_from(
-            claimed, of, of.c.namespace == claimed.c.namespace
+        claimed, of, by = claims.subquery(), number.subquery(), use.subquery()
+        items, uses = sa.func.coalesce(of.c["items"], 0), sa.func.coalesce(by.c.used, 0)
+        asked = sa.select(claimed.c.namespace, items, uses).select_from(
+            claimed.outerjoin(of, of.c.namespace == claimed.c.namespace).outerjoin(
+                by, by.c.namespace == claimed.c.namespace
+            )
         )
         ordered = asked.order_by(uses.desc(), items.desc(), _sorted(registry, claimed.c.namespace))
         rows = registry.connection.execute(ordered.offset(start).limit(most)).all()

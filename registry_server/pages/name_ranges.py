@@ -33,6 +33,17 @@ def offered_names(connection: sa.Connection, where: Sequence[Stretch], after: st
     return [row[0] for row in _rows(_OFFERED, connection, where, after, most)]
 
 
+def offered_counts(connection: sa.Connection, where: Sequence[Stretch]) -> dict[str, int]:
+    """Return how many names of each kind have an available release; kinds without any are left out."""
+    counts: dict[str, int] = {}
+    for low, high in where:
+        number = _chosen(_COUNT, connection).rows(connection, {"low": low, "high": high})[0][0]
+        if number:
+            kind = low.partition(":")[0]
+            counts[kind] = counts.get(kind, 0) + number
+    return counts
+
+
 def offered_times(connection: sa.Connection, some: Sequence[str]) -> dict[str, str]:
     """Return the time of the available release of each name, as its note has it."""
     times: dict[str, str] = {}
@@ -119,6 +130,13 @@ _OFFERED = _both(
         .where(by(documents.c.name) > _low, by(documents.c.name) < _high)
         .order_by(by(documents.c.name))
         .limit(_most)
+    )
+)
+_COUNT = _both(
+    lambda by: (
+        sa.select(sa.func.count())
+        .select_from(documents)
+        .where(by(documents.c.name) > _low, by(documents.c.name) < _high)
     )
 )
 _ITEMS = _both(

@@ -17,9 +17,8 @@ from registry_server.pages.item_rows import ItemRow, Wanted, named, row_cost
 from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.listed_items import item_rows
-from registry_server.pages.listings import counts_by_kind
 from registry_server.pages.lists import Choice
-from registry_server.pages.name_ranges import names_in, stretches
+from registry_server.pages.name_ranges import names_in, offered_counts, stretches
 from registry_server.pages.owners import Behind
 from registry_server.pages.page_budget import fitting, line_cost
 from registry_server.pages.page_drafts import Draft, Maker
@@ -123,7 +122,7 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given], ki
             raise registry.missing(path)
         where = [stretch for stretch in stretches([namespace]) if stretch[0].startswith(f"{kind}:" if kind else "")]
         rows = names_in(registry.connection, where, after, RECORDS.items + 1)
-        counts = counts_by_kind(registry, namespace)
+        counts = offered_counts(registry.connection, stretches([namespace]))
         listed = [named(row[0]) for row in rows[: RECORDS.items]]
         who = registry.behind(namespace)
         basis = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from registry_server.sequencer.similar_names import similar_names
+from registry_server.api.similar_names import similar_names
 from registry_server.storage import database
 from rye.registry.protocol.wire import SIMILAR_ASKED
 from tests.scenes.local_registry import LocalRegistry
