@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,34 @@ def test_a_person_s_own_symlink_stays(person: Person, tmp_path: Path) -> None:
     person.ok("overlay", "edit", "flow", "--user")
     assert (folder / "flow.toml").is_symlink()
     assert dotfiles.read_text() == entry("a", "skip")
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "ai"])
+@pytest.mark.parametrize("good", [True, False])
+def test_a_link_that_appears_while_the_editor_is_open_leads_nowhere(
+    person: Person, tmp_path: Path, what: str, good: bool
+) -> None:
+    """The check was made before, and an editor is open for minutes: the text went where the link led."""
+    outside = tmp_path / "outside"
+    (outside / "formula-overlays").mkdir(parents=True)
+    place = {"file": ".ai/formula-overlays/flow.toml", "folder": ".ai/formula-overlays", "ai": ".ai"}[what]
+    target = {"file": outside / "new.toml", "folder": outside / "formula-overlays", "ai": outside}[what]
+    text = "good" if good else "bad"
+    (person.home / "bad").write_text("broken")
+    (person.home / "editor").write_text(
+        f'#!/bin/sh\ncat "$HOME/{text}" > "$1"\nmkdir -p "{person.path(place).parent}"\n'
+        f'[ -e "{person.path(place)}" ] && mv "{person.path(place)}" "{tmp_path}/moved"\n'
+        f'ln -s "{target}" "{person.path(place)}"\n'
+    )
+    result = person.run("overlay", "edit", "flow", "--json")
+    assert result.code == 1
+    assert [path for path in outside.rglob("*") if path.is_file()] == []
+    assert result.error["code"] in (("symlink", "symlink-in-the-way") if good else ("rejected-edit",))
+    kept = Path(result.error["hint"].partition("kept in ")[2].partition(". ")[0].removesuffix("."))
+    kept = person.folder / kept  # next to the file, where only that is a link
+    assert kept.read_text() == (person.home / text).read_text()
+    if not kept.is_relative_to(person.folder):
+        shutil.rmtree(kept.parent)
 
 
 def test_the_editor_s_chatter_is_not_data(person: Person) -> None:

@@ -28,7 +28,9 @@ def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: 
     if bool(items) == everything:
         raise UsageError("usage", "Name items, or give --all.", "`rye deploy status` lists what is deployed.")
     project = require_project(session.cwd)
-    targets = load_manifest(project).deploy.targets  # before anything is removed: a rye.toml that cannot be read is an error
+    targets = load_manifest(
+        project
+    ).deploy.targets  # before anything is removed: a rye.toml that cannot be read is an error
     done = undeploy_items(session, project, items, scope)
     show_deployed(session, done)
     count = len(done.changed)

@@ -18,18 +18,19 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import OVERRIDES
 from rye.project.layout import find_project
-from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic, has_errors
 from rye.workspace.trusting.customizations import remember_made_here
 
 if TYPE_CHECKING:
+    from rye.customization.places import Folder
     from rye.workspace.context import Context
 
 
 class Editable(Struct, frozen=True):
     """A file to edit."""
 
+    folder: Folder
     path: Path
     shown: str
     current: bytes | None
@@ -104,30 +105,36 @@ def _edited_text(copy: Path) -> bytes:
 def _rejected(file: Editable, edited: bytes, findings: Sequence[Diagnostic]) -> RyeError:
     first = next(finding for finding in findings if finding.severity == "error")
     place = f" (line {first.line})" if first.line is not None else ""
-    _keep(file, edited)
+    kept = _keep(file, edited)
     return RyeError(
         "rejected-edit",
         f"{file.shown} was not changed, because the new text is not valid: {first.message}{place}",
-        f"Your text is kept in {file.shown}.rejected.",
+        f"Your text is kept in {kept}.",
         details={"diagnostics": [finding.as_json() for finding in findings]},
     )
 
 
 def _replace(file: Editable, edited: bytes) -> None:
-    now = file.path.read_bytes() if file.path.exists() else None
-    if now != file.current:
-        _keep(file, edited)
+    try:
+        is_replaced = file.folder.replace(file.path, file.current, edited)
+    except RyeError as error:  # a link has taken the place of a folder
+        kept = _keep(file, edited)
+        raise RyeError(error.code, error.message, f"Your text is kept in {kept}. {error.hint or ''}".strip()) from error
+    if not is_replaced:
         raise RyeError(
             "changed-meanwhile",
             f"{file.shown} was changed while you edited it, and was left alone.",
-            f"Your text is kept in {file.shown}.rejected.",
+            f"Your text is kept in {_keep(file, edited)}.",
         )
-    file.path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file.path.resolve(), edited)  # follows a person's own symlinks; a project has none
 
 
-def _keep(file: Editable, edited: bytes) -> None:
-    """Save a text that was not accepted next to the file."""
-    kept = file.path.with_name(f"{file.path.name}.rejected")
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(kept, edited)
+def _keep(file: Editable, edited: bytes) -> str:
+    """Save a text that was not accepted next to the file, or where that is not possible, in a new temporary folder; return its
+    path, as shown to people."""
+    try:
+        file.folder.write(file.path.with_name(f"{file.path.name}.rejected"), edited)
+    except RyeError:
+        kept = Path(tempfile.mkdtemp(prefix="rye-edited-")) / file.path.name
+        kept.write_bytes(edited)
+        return str(kept)
+    return f"{file.shown}.rejected"

@@ -35,7 +35,6 @@ from rye.customization.places import Folder, rye_places
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_id
 from rye.limits import CONTENT
-from rye.storage.atomic import replace_file
 from rye.text.diagnostics import Diagnostic, has_errors
 from rye.text.display import visible
 from rye.workspace.context import Context
@@ -250,9 +249,5 @@ def _write(folder: Folder, place: Path, path: str, data: bytes | None, text: str
     """Write the content, then the entries: a content without an entry has no effect."""
     folder.refuse_links(place)
     if data is not None:
-        target = content_folder(place) / path
-        folder.refuse_links(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(target, data)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(place, text.encode())
+        folder.write(content_folder(place) / path, data)
+    folder.write(place, text.encode())

@@ -177,7 +177,7 @@ def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) 
         template = users.decode("utf-8").removeprefix("\ufeff")
     path = folder.file(name, OVERLAY_SUFFIX)
     return Editable(
-        path, folder.shown(path), folder.read(path), template, lambda data: check_overlay(context, data, found)
+        folder, path, folder.shown(path), folder.read(path), template, lambda data: check_overlay(context, data, found)
     )
 
 

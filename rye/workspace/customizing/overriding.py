@@ -38,7 +38,6 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, Spaces
-from rye.storage.atomic import replace_file
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
 from rye.text.line_form import read_form, split_lines
@@ -170,7 +169,7 @@ class OverrideFile(Struct, frozen=True):
     def editable(self, reviewed: date) -> Editable:
         """The file for an editor."""
         current = None if self.current is None else self.current.encode("utf-8")
-        return Editable(self.path, self.shown, current, self.template(reviewed), self.findings)
+        return Editable(self.folder, self.path, self.shown, current, self.template(reviewed), self.findings)
 
     def findings(self, data: bytes) -> list[Diagnostic]:
         """The findings about a text that a person wrote."""
@@ -282,9 +281,10 @@ def new_override(context: Context, request: NewOverride) -> WrittenOverride:
             errors[0].hint,
             details={"diagnostics": [finding.as_json() for finding in applied.diagnostics]},
         )
-    file.path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file.path, text.encode("utf-8"))
     before = file.current.encode("utf-8") if file.current is not None else None
+    if not file.folder.replace(file.path, before, text.encode("utf-8")):
+        message = f"{file.shown} was changed just now, and was left alone."
+        raise RyeError("changed-meanwhile", message, "Run the command again.")
     remember_made_here(context.home, file.item.project, file.path, before, text.encode("utf-8"))
     found = file.item.found
     return WrittenOverride(file.shown, file.current is None, found.id, file.item.kind, text, applied.diagnostics)

@@ -77,7 +77,7 @@ def role_directive_to_edit(context: Context, where: Places, role: str, user: boo
         what = "rig" if where.layout == "gastown" else "project"
         raise RyeError("no-project", f"This folder has no {what}.", "--user edits the directive in your own space.")
     path = folder.file(role, ".md")
-    return Editable(path, folder.shown(path), folder.read(path), "", check_role_directive)
+    return Editable(folder, path, folder.shown(path), folder.read(path), "", check_role_directive)
 
 
 def check_role_directive(data: bytes) -> list[Diagnostic]:
