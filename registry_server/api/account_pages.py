@@ -96,7 +96,7 @@ async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
         member = members.use_link(connection, secret, now)
         record(connection, request, "account.sign-in", member, {"by": "link"})
         members.close_session(connection, session_of(request))
-        return members.open_session(connection, member.id, service.since_text())
+        return members.open_session(connection, member.id, service.since_text(members.SESSION_SECONDS))
 
     with service.signing_in("link", address_of(request)):
         session = await changing(service, use)
@@ -132,7 +132,7 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
                     connection, member, moved, By(now, f"account:{member.id}", address_of(request))
                 )
         members.close_session(connection, session_of(request))
-        return members.open_session(connection, member.id, service.since_text())
+        return members.open_session(connection, member.id, service.since_text(members.SESSION_SECONDS))
 
     with service.signing_in("issuer", address_of(request)):
         claims = await service.issuer_calls.run(service.sign_in.finish, service.address, attempt, came)
@@ -171,11 +171,10 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
     most = service_of(request).settings.account_tokens
 
     def make(connection: sa.Connection) -> str:
-        since = service_of(request).since_text()
+        seconds = read_span(expires)
+        since = service_of(request).since_text(seconds)
         check_room(connection, member.id, most, since)
-        secret = tokens.create(
-            connection, name, namespaces, since, scopes=scopes, seconds=read_span(expires), account=member.id
-        )
+        secret = tokens.create(connection, name, namespaces, since, scopes=scopes, seconds=seconds, account=member.id)
         detail = {"name": name, "scopes": list(scopes), "namespaces": namespaces, "token": tokens.token_id(secret)}
         record(connection, request, "token.create", member, detail)
         return secret

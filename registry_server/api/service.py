@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -275,10 +276,15 @@ class Service:
         prolongs none of them."""
         return write_time(self.sequencer.clock.latest())
 
-    def since_text(self) -> str:
+    def since_text(self, seconds: float | None) -> str:
         """The time from which a new token, session or code counts: the earliest that a clock tells. One that is ahead prolongs
-        none of them."""
-        return write_time(self.sequencer.clock.earliest())
+        none of them. ``seconds``: how long it lasts; None: for ever. Raises RyeError ``clock-jumped`` where the clocks contradict
+        each other so much that it would be over already."""
+        clock = self.sequencer.clock
+        since = clock.earliest()
+        if seconds is not None and since + timedelta(seconds=seconds) <= clock.latest():
+            clock.refuse()
+        return write_time(since)
 
     def account(self, token: str) -> Account | None:
         """Return the account of a token; None if the token is not valid."""

@@ -50,7 +50,9 @@ async def _begin(request: AnyRequest) -> Response[bytes]:
         name = one(fields_of(await body_of(request, FORM_BYTES)), "name")
         begun = await changing(
             service,
-            lambda connection: device_logins.begin(connection, name, service.since_text(), address_key(address)[8:]),
+            lambda connection: device_logins.begin(
+                connection, name, service.since_text(device_logins.EXPIRES_SECONDS), address_key(address)[8:]
+            ),
         )
     page = f"{service.address}/-/account/device"
     answer = wire.DeviceBegun(
@@ -91,7 +93,9 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
 
         def poll(connection: sa.Connection) -> tuple[str, str]:
             now = service.now_text()
-            kind, value = device_logins.poll(connection, code, now, since=service.since_text())
+            kind, value = device_logins.poll(
+                connection, code, now, since=service.since_text(device_logins.TOKEN_SECONDS)
+            )
             account = tokens.check(connection, value, now) if kind == "token" else None
             if account is not None:
                 subject, detail = (

@@ -382,6 +382,24 @@ class TestAnswers:
                 assert ends is not None
                 assert ends <= after(soon, seconds)
 
+    def test_what_would_be_over_already_is_refused_by_the_clock_s_name(
+        self, local: tuple[LocalRegistry, Machine]
+    ) -> None:
+        """Such as after a machine was paused: its steady clock did not see that time, and never agrees again."""
+        registry, machine = local
+        service = registry.service
+        service.sequencer.clock.check(None)
+        with database.change(service.engine) as connection:
+            far = write_time(datetime.now(UTC) + timedelta(days=60))
+            link = members.make_link(connection, members.create(connection, "ada", now_text()).id, far)
+        machine.shift = timedelta(days=60)
+        for path in (f"/-/account/link/{link}", "/api/v1/device/authorize"):
+            answer = registry.post(path, headers={"Accept": "application/json"})
+            assert (answer.status_code, "clock" in answer.text) == (503, True), answer.text
+        machine.shift = NONE
+        assert registry.post(f"/-/account/link/{link}").status_code == 303
+        assert registry.post("/api/v1/device/authorize").status_code == 200
+
     def test_a_publishers_own_clock_is_still_the_publishers(self, local: tuple[LocalRegistry, Machine]) -> None:
         registry, _ = local
         acme, token = registry.owner("acme"), registry.token()
