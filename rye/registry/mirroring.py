@@ -300,7 +300,7 @@ class _Locked:
                 "Wait for it to finish, or stop it.",
                 what="mirror",
             ) from None
-        mark.write_text(self._mark, encoding="utf-8")
+        replace_file(mark, self._mark.encode())  # not through a link that another program put there meanwhile
 
     def __exit__(self, *_: object) -> None:
         self._lock.__exit__(None, None, None)

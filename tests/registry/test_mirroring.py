@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pytest
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MirrorLimits
+from rye.registry import mirroring
 from rye.registry.client import RegistryClient
 from rye.registry.mirroring import Mirrored, entries, mirror, steps
 from rye.registry.protocol import wire
@@ -346,6 +347,25 @@ class TestFolder:
         assert (error.value.code, error.value.details["what"]) == ("wrong-folder", "mirror")
         assert [path.name for path in outside.iterdir()] == ["letter"]
         assert not (tmp_path / "new").exists()
+
+    def test_the_mark_is_written_through_no_link_that_appears(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        registry, mine = filled(), tmp_path / "mine"
+        mine.write_text("dear")
+        take = mirroring.file_lock
+
+        @contextmanager
+        def locked(path: Path, seconds: float) -> Iterator[None]:
+            (path.parent / ".rye-mirror").unlink(missing_ok=True)
+            (path.parent / ".rye-mirror").symlink_to(mine)
+            with take(path, seconds):
+                yield
+
+        monkeypatch.setattr(mirroring, "file_lock", locked)
+        run(registry, tmp_path / "copy")
+        assert mine.read_text() == "dear"
+        assert not (tmp_path / "copy/.rye-mirror").is_symlink()
 
     def test_a_link_that_takes_a_folder_s_place_meanwhile_leads_nowhere(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
