@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -253,6 +254,34 @@ class TestOwnItems:
         organization.publish("", facts='[policy.facts]\npipe-to-shell = "forbid"')
         organization.join(user)
         refused(user.run("render", "acme/work/plain", "--json"))
+
+    @pytest.mark.parametrize("whose", ["user", "project"])
+    def test_a_text_that_is_added_to_an_own_item(self, user: Person, organization: Organization, whose: str) -> None:
+        """What changes an item in the user's own space needs nobody's yes, and was judged by no policy."""
+        user.ok("new", "role", "helper")
+        user.write(".ai/formulas/flow.formula.toml", FORMULA.format(name="flow"))
+        user.ok("keys", "generate")
+        user.ok("sign", ".ai/roles", ".ai/formulas")
+        space = user.home / "ai" if whose == "user" else user.path(".ai")
+        step = re.search(r'id = "([^"]+)"', FORMULA)
+        assert step is not None
+        added = f'[[step-overrides]]\nstep_id = "{step[1]}"\nmode = "append"\ndescription = "{PIPED}"\n'
+        for path, text in (("role-directives/helper.md", f"{PIPED}\n"), ("formula-overlays/flow.toml", added)):
+            (space / path).parent.mkdir(parents=True, exist_ok=True)
+            (space / path).write_text(text)
+        if whose == "project":
+            user.accepts()
+        primed = ("prime", "helper", "--formula", "flow", "--input", "what=it")
+        assert user.ok(*primed).stdout.count(PIPED) == 2
+        organization.publish("", facts='[policy.facts]\npipe-to-shell = "forbid"')
+        organization.join(user)
+        for words in (primed, ("prime", "helper"), ("render", "formula:flow", "--input", "what=it")):
+            refused(user.run(*words, "--json"))
+        user.run("deploy", "--target", "claude", "--once", "--scope", "user", "--json")
+        deployed = [path for path in (user.home / ".claude").rglob("*") if path.is_file()]
+        assert not [path for path in deployed if PIPED in path.read_text()]
+        if whose == "user":  # nothing of it is in the role's own text
+            user.ok("render", "role:helper")
 
     def test_a_fork_is_no_way_around_what_an_own_item_is_not_judged_by(
         self, user: Person, organization: Organization

@@ -27,7 +27,7 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
 from rye.workspace.customizing.formulas import find_formula, nothing_required, resolved_formula
 from rye.workspace.findings import FileFindings
-from rye.workspace.items.agreement import require_used
+from rye.workspace.items.agreement import require_text_allowed, require_used
 from rye.workspace.items.effective_item import EffectiveItem, PublishedItems, entry_of
 
 TEMPLATE = """\
@@ -75,11 +75,21 @@ def overlay_of(context: Context, found: EffectiveItem, places: Places) -> InForc
 
 
 def require_overlay(context: Context, found: EffectiveItem, force: InForce, agreed: Agreement | None = None) -> None:
-    """Require that this user agreed to the project's overlay that is about to be applied, or to its absence. ``agreed``: as for
-    :func:`require_used`. Raises RyeError ``project-not-accepted``."""
+    """Require that this user agreed to the project's overlay that is about to be applied, or to its absence, and that no policy
+    forbids what the one in force mentions. ``agreed``: as for :func:`require_used`. Raises RyeError ``project-not-accepted``,
+    ``policy-violation``."""
+    require_overlay_allowed(context, found, force)
     for file in force.files:
         if file.level == "project":
             require_used(context, found, "overlay", file.shown, file.data, agreed)
+
+
+def require_overlay_allowed(context: Context, found: EffectiveItem, force: InForce) -> None:
+    """Require that no policy forbids what the overlay in force mentions. Raises RyeError ``policy-violation``."""
+    used = force.source
+    if used is not None and used.data is not None:
+        text = used.data.decode("utf-8", "replace")
+        require_text_allowed(context, f"formula:{found.id}", found.project, used.shown, text)
 
 
 def formula_name(found: EffectiveItem) -> str | None:

@@ -16,16 +16,23 @@ from rye.customization.role_files import directives_of
 from rye.errors import RyeError, UsageError
 from rye.items.formula.model import Formula
 from rye.limits import OVERRIDES, ContentLimits
+from rye.project.layout import find_project
 from rye.storage.safe_files import read_bytes
 from rye.text import content
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import find_formula
-from rye.workspace.customizing.overlaying import Overlaid, apply_in_force, overlay_of, require_overlay
+from rye.workspace.customizing.overlaying import (
+    Overlaid,
+    apply_in_force,
+    overlay_of,
+    require_overlay,
+    require_overlay_allowed,
+)
 from rye.workspace.customizing.roles import known_roles, require_directives, unknown_role
 from rye.workspace.findings import FileFindings
 from rye.workspace.installing.install_request import Agree
-from rye.workspace.items.agreement import require_agreed
+from rye.workspace.items.agreement import require_agreed, require_text_allowed
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
 from rye.workspace.items.rendered import AskValue
 from rye.workspace.items.rendering import render_item
@@ -181,6 +188,10 @@ class _Gathered:
         told = directives_of(self._places, role)
         if self._role is not None and self._places.layout == "rye":
             require_directives(self._context, self._role, told)
+        else:
+            project = find_project(self._context.cwd)
+            for file in told.sources:
+                require_text_allowed(self._context, f"role:{role}", project, file.path, file.text or "")
         for file in told.sources:
             detail = "blank, so it adds nothing" if file.found and not file.effective else ""
             self.looked.append(Looked("role-directives", file.path, file.found, detail))
@@ -212,6 +223,8 @@ class _Gathered:
                 return Overlaid(resolved)
             if self._places.layout == "rye":
                 require_overlay(self._context, found, force)
+            else:
+                require_overlay_allowed(self._context, found, force)
             done = apply_in_force(force, resolved)
             sources.extend(self._explain(force, done.applied))
             return done

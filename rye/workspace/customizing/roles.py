@@ -14,7 +14,7 @@ from rye.text.diagnostics import Diagnostic
 from rye.text.hidden_text import hidden_text
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
-from rye.workspace.items.agreement import require_used
+from rye.workspace.items.agreement import require_text_allowed, require_used
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.present_items import names_of
 
@@ -34,8 +34,11 @@ def require_directives(
     context: Context, found: EffectiveItem, told: RoleDirectives, agreed: Agreement | None = None
 ) -> None:
     """Require that this user agreed to the directives that are about to be added to a role, or to their absence, as far as they
-    are the project's. ``agreed``: as for :func:`require_used`. Raises RyeError ``project-not-accepted``."""
+    are the project's, and that no policy forbids what they mention. ``agreed``: as for :func:`require_used`. Raises RyeError
+    ``project-not-accepted``, ``policy-violation``."""
     for file in told.sources:
+        if file.effective:
+            require_text_allowed(context, f"role:{found.id}", found.project, file.path, file.text or "")
         if file.level == "project":
             data = file.text.encode() if file.text is not None else None
             require_used(context, found, "role-directives", file.path, data, agreed)

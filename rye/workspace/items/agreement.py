@@ -15,8 +15,9 @@ from rye.consent.agreement import Agreement, ItemAgreement, not_accepted, unappr
 from rye.consent.ask import Ask
 from rye.consent.customized import agreed_files
 from rye.project.context import load_manifest
+from rye.project.manifest import Manifest
 from rye.project.spaces import Spaces
-from rye.project.user_config import OtherPolicies
+from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
 from rye.text import facts
 from rye.text.lazy import lazy_module
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from rye.customization.item_overrides import OverrideSource
     from rye.installation import environment
     from rye.project.layout import Project
-    from rye.project.manifest import Manifest
     from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree
@@ -93,6 +93,20 @@ def require_agreed(
     require_yes(context, waiting, agree)
     if waiting:
         remember_or_warn(context, project, waiting)
+
+
+def require_text_allowed(context: Context, name: str, project: Project | None, shown: str, text: str) -> None:
+    """Require that no policy forbids what a text mentions that is about to be added to an item: an overlay or a role directive,
+    of the user's own space as well. ``name``: the item, and ``shown``: the text's file, for the message. Raises RyeError
+    ``policy-violation``."""
+    manifest = load_manifest(project) if project is not None else Manifest()
+    others = read_other_policies(context.home, context.now())
+    if not others.restrict(manifest):
+        return
+    policy = environment.policy_in_force(manifest, others)
+    for fact in facts.find_facts({shown: text}) if policy.facts else ():
+        if fact.fact in policy.facts:
+            raise forbidden(name, fact)
 
 
 def require_used(
