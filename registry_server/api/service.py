@@ -151,10 +151,10 @@ class Service:
             self.staged,
             examination,
             settings,
-            self.keep_upload,
-            self.let_go,
-            lambda: self.sequencer.clock,
-            self._is_clock_right,
+            keep=self.keep_upload,
+            let_go=self.let_go,
+            clock=lambda: self.sequencer.clock,
+            may_expire=self._is_clock_right,
         )
         self.token_lookup = TokenLookup(self.engine)
         self.issuers = Issuers()

@@ -37,7 +37,6 @@ from rye.items.kinds import KINDS
 from rye.limits import PROJECT
 from rye.project.agent_programs import is_attributes_file, is_deploy_place
 from rye.project.layout import Project
-from rye.storage.atomic import replace_file
 from rye.storage.safe_files import LockTimeout, file_lock, open_regular, real_folder, refuse_links, remove_tree
 from rye.text.lazy import lazy_module
 
@@ -128,7 +127,21 @@ class Records:
 
     def write(self, name: str, data: bytes, mode: int) -> None:
         """Replace a file. Raises OSError."""
-        replace_file(Path(self.place(name)), data, folder=self.descriptor, mode=mode)
+        self.draft(name, data, mode)
+        self.put_in_place(name)
+
+    def draft(self, name: str, data: bytes, mode: int = 0o666) -> None:
+        """Write a file's new content beside it, to the disk."""
+        self.remove(f"{name}.new")  # opening a named pipe would wait forever for a reader
+        with self.create(f"{name}.new", mode) as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def put_in_place(self, name: str) -> None:
+        """Replace a file by its draft."""
+        folder = self.descriptor
+        os.replace(self.place(f"{name}.new"), self.place(name), src_dir_fd=folder, dst_dir_fd=folder)
 
     def remove(self, name: str) -> None:
         """Remove a file or folder, if it is there."""
@@ -329,16 +342,11 @@ class Writer:
                     os.fchmod(stream.fileno(), change.mode)
 
     def _write_journal(self, rows: Sequence[_JournalRow]) -> None:
-        records, folder = self._records, self._records.descriptor
         self._step("journal")
-        records.remove("journal.new")  # opening a named pipe would wait forever for a reader
-        with records.create("journal.new") as stream:
-            stream.write(json.dumps([row.as_json() for row in rows]).encode())
-            stream.flush()
-            os.fsync(stream.fileno())
+        self._records.draft("journal", json.dumps([row.as_json() for row in rows]).encode())
         self._step("begin")
-        os.replace(records.place("journal.new"), records.place("journal"), src_dir_fd=folder, dst_dir_fd=folder)
-        records.sync()
+        self._records.put_in_place("journal")
+        self._records.sync()
 
     def _switch(self, changes: Sequence[Change], first: int) -> None:
         for number, change in enumerate(changes, first):  # removals come first: no new file is removed
