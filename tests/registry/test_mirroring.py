@@ -16,7 +16,6 @@ import pytest
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MirrorLimits
-from rye.registry import mirroring
 from rye.registry.client import RegistryClient
 from rye.registry.mirroring import Mirrored, entries, mirror, steps
 from rye.registry.protocol import wire
@@ -26,6 +25,7 @@ from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.registry.transport.seam import Fetched, Request
 from rye.registry.trust.trusted import TrustedState
+from rye.storage.safe_files import file_lock
 from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
@@ -353,16 +353,15 @@ class TestFolder:
     ) -> None:
         registry, mine = filled(), tmp_path / "mine"
         mine.write_text("dear")
-        take = mirroring.file_lock
 
         @contextmanager
         def locked(path: Path, seconds: float) -> Iterator[None]:
             (path.parent / ".rye-mirror").unlink(missing_ok=True)
             (path.parent / ".rye-mirror").symlink_to(mine)
-            with take(path, seconds):
+            with file_lock(path, seconds):
                 yield
 
-        monkeypatch.setattr(mirroring, "file_lock", locked)
+        monkeypatch.setattr("rye.registry.mirroring.file_lock", locked)
         run(registry, tmp_path / "copy")
         assert mine.read_text() == "dear"
         assert not (tmp_path / "copy/.rye-mirror").is_symlink()
