@@ -116,6 +116,7 @@ NOT_RUN = {
         "docs/how-to/joined.md",
         "dry",
     ): "needs an organization; tests/cli/test_org.py has one on this machine",
+    ("docs/how-to/keys.md", "dry"): "72 hours pass before it; tests/cli/test_registry_namespaces.py plays a recovery",
     ("docs/how-to/running-a-witness.md", "dry"): "stays in the foreground; tests/witness plays it",
     (
         "docs/how-to/verify-rye.md",
