@@ -346,8 +346,9 @@ def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> 
         counted, summed = (asked.where(documents.c.namespace.in_(page)) for asked in (counted, summed))
     number, use = (asked.group_by(documents.c.namespace) for asked in (counted, summed))
     if page is not None:
-        numbers, used = (dict(registry.connection.execute(asked).tuples().all()) for asked in (number, use))
-        rows: Sequence[Any] = [(namespace, numbers.get(namespace, 0), used.get(namespace, 0)) for namespace in page]
+        numbers: dict[str, int] = dict(registry.connection.execute(number).all())  # type: ignore[arg-type]
+        sums: dict[str, int] = dict(registry.connection.execute(use).all())  # type: ignore[arg-type]
+        rows: Sequence[Any] = [(namespace, numbers.get(namespace, 0), sums.get(namespace, 0)) for namespace in page]
     else:
         claimed, of, by = claims.subquery(), number.subquery(), use.subquery()
         items, uses = sa.func.coalesce(of.c["items"], 0), sa.func.coalesce(by.c.used, 0)

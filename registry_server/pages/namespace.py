@@ -122,7 +122,7 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given], ki
             raise registry.missing(path)
         where = [stretch for stretch in stretches([namespace]) if stretch[0].startswith(f"{kind}:" if kind else "")]
         rows = names_in(registry.connection, where, after, RECORDS.items + 1)
-        counts = offered_counts(registry.connection, stretches([namespace]))
+        counts = offered_counts(registry.connection, namespace)
         listed = [named(row[0]) for row in rows[: RECORDS.items]]
         who = registry.behind(namespace)
         basis = (

@@ -64,10 +64,9 @@ def test_every_spelling_one_letter_apart_is_known(one: str, other: str) -> None:
 
 def _is_one_edit(one: str, other: str) -> bool:
     """Told without the code under test: one spelling with a letter taken out of each, or with two swapped."""
-    without = lambda text: {text[:at] + text[at + 1 :] for at in range(len(text))}  # noqa: E731
     if abs(len(one) - len(other)) == 1:
         long, short = (one, other) if len(one) > len(other) else (other, one)
-        return short in without(long)
+        return any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
     places = [at for at in range(min(len(one), len(other))) if one[at] != other[at]]
     if len(one) != len(other) or len(places) > 2:
         return False

@@ -12,9 +12,10 @@ import sqlalchemy as sa
 
 from registry_server.pages import listings
 from registry_server.pages.listings import Filters, counts_by_kind, items_of, publishers_of
-from registry_server.pages.name_ranges import offered_counts, stretches
+from registry_server.pages.name_ranges import offered_counts
 from registry_server.pages.page_context import Reader
 from registry_server.pages.registry_view import RegistryView
+from registry_server.storage import schema
 from registry_server.storage.schema import documents, keysets, metadata
 
 KINDS = ("directive", "skill", "tool")
@@ -31,7 +32,7 @@ def connection(request: pytest.FixtureRequest) -> Any:
 
 
 def view(connection: sa.Connection, *namespaces: str) -> RegistryView:
-    reader = Reader(namespaces=frozenset(namespaces)) if namespaces else Reader()
+    reader = Reader(namespaces=namespaces) if namespaces else Reader()
     return cast("RegistryView", SimpleNamespace(connection=connection, reader=reader))
 
 
@@ -63,7 +64,7 @@ def filled(connection: sa.Connection, chance: random.Random) -> list[tuple[int, 
             version = chance.choice(["1.0.0", "1.0.0", "0.9.0"])  # what is said of another version does not count
             values = {"code": "c", "declared": True, "alarms": 0, "licence": "", "used_by": uses}
             row = {"name": name, "version": version, "publishers": publishers, **values}
-            connection.execute(listings.listings.insert(), row)
+            connection.execute(schema.listings.insert(), row)
             known = version == "1.0.0"
         rows.append((publishers, uses, number, name) if known else (0, 0, number, name))
     return rows
@@ -86,7 +87,7 @@ def test_kinds_are_counted_as_the_filters_say(connection: sa.Connection) -> None
     some = {kind: sum(row[3].startswith(kind) and ":space1/" in row[3] for row in rows) for kind in KINDS}
     there = {kind: count for kind, count in some.items() if count}
     assert counts_by_kind(view(connection, "space1")) == there
-    assert offered_counts(connection, stretches(["space1"])) == there
+    assert offered_counts(connection, "space1") == there
     described = sum(counts_by_kind(view(connection), filters=Filters(no_alarms=True)).values())
     assert 0 < described < len(rows)
 

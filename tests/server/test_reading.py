@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -273,7 +274,12 @@ class TestJoined:
     def test_nobody_gets_more_than_the_limit(self, store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
         read: list[str] = []
         whole = Folder.get_all
-        monkeypatch.setattr(Folder, "get_all", lambda self, paths: read.extend(paths) or whole(self, paths))
+
+        def get_all(self: Folder, paths: Sequence[str]) -> list[bytes | None]:
+            read.extend(paths)
+            return whole(self, paths)
+
+        monkeypatch.setattr(Folder, "get_all", get_all)
         monkeypatch.setattr(files, "MOST_BYTES", 10 * 68)
         assert self.asked(store, f"/map/{'-'.join(self.NAMES[:10])}")[0] == 200
         read.clear()

@@ -86,7 +86,7 @@ def test_what_is_no_name_is_refused(scene: LocalRegistry, names: list[str]) -> N
 def test_nobody_makes_the_server_read_all_names(scene: LocalRegistry) -> None:
     """Each question is answered by an index, however long the name is."""
     with database.reader(scene.service.engine) as connection:
-        plans = []
+        plans: list[str] = []
         connection.connection.driver_connection.set_trace_callback(plans.append)  # type: ignore[union-attr]
         similar_names(connection, ["namespace:" + "a" * 64, "tool:" + "b" * 64 + "/x"], {})
         connection.connection.driver_connection.set_trace_callback(None)  # type: ignore[union-attr]
