@@ -346,8 +346,8 @@ def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> 
         counted, summed = (asked.where(documents.c.namespace.in_(page)) for asked in (counted, summed))
     number, use = (asked.group_by(documents.c.namespace) for asked in (counted, summed))
     if page is not None:
-        numbers: dict[str, int] = dict(registry.connection.execute(number).all())  # type: ignore[arg-type]
-        sums: dict[str, int] = dict(registry.connection.execute(use).all())  # type: ignore[arg-type]
+        numbers: dict[str, int] = dict(registry.connection.execute(number).all())
+        sums: dict[str, int] = dict(registry.connection.execute(use).all())
         rows: Sequence[Any] = [(namespace, numbers.get(namespace, 0), sums.get(namespace, 0)) for namespace in page]
     else:
         claimed, of, by = claims.subquery(), number.subquery(), use.subquery()
