@@ -7,10 +7,13 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
+from rye.limits import REGISTRY
 from rye.registry.client import RegistryClient
 from rye.registry.transport.seam import FetchError
 from rye.registry.trust.trust_error import TrustError
+from rye.workspace.publishing import similar_names
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import operator
@@ -351,6 +354,21 @@ class TestRefusedBeforeAnythingIsSent:
         result = other.ok("publish", other.directive("popular/deploy_servise"))
         assert "directive:acme/popular/deploy_service" in result.stderr
         assert "warning" not in other.ok("publish", other.directive("popular/deploy_servise", "1.1.0")).stderr
+
+    def test_among_too_many_names_to_list_the_server_says_which_are_similar(
+        self, acme: Person, registry: Registry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        acme.release("plenty/deploy_service")
+        monkeypatch.setattr(similar_names, "REGISTRY", replace(REGISTRY, suggested_names=0, listed_names=0))
+        other = registry.reader("acmee")
+        other.ok("login", registry.url, "--token", registry.token)
+        other.ok("keys", "generate")
+        assert "similar to the namespace 'acme'" in other.ok("namespace", "claim", "acmee").stderr
+        result = other.ok("publish", other.directive("plenty/deploy_servise"))
+        assert "directive:acme/plenty/deploy_service" in result.stderr
+        path = acme.directive("plenty/dep1oy_service")
+        error = acme.fails("publish", path, "--dry-run", code="name-look-alike")
+        assert "acme/plenty/deploy_service" in error["message"]
 
     def test_a_folded_look_alike_is_the_registry_s_refusal(self, acme: Person, registry: Registry) -> None:
         registry.owner("hello")

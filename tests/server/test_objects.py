@@ -51,6 +51,31 @@ def test_leftovers_of_a_killed_process_go_and_nothing_else(tmp_path: Path) -> No
     assert [path for path, _, _ in store.listing()] == ["map/aa"]
 
 
+def test_a_young_leftover_stays_as_a_process_may_be_writing_it(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    store.put("map/aa", b"x")
+    (tmp_path / "map" / ".aa.123.tmp").write_bytes(b"half")
+    store.remove_leftovers()
+    assert sorted(path for path, _, _ in store.listing()) == ["map/.aa.123.tmp", "map/aa"]
+
+
+def test_looking_for_leftovers_asks_nothing_about_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large registry has hundreds of thousands of them."""
+    store = Folder(tmp_path)
+    store.put_all([(f"map/{number}", b"x") for number in range(20)])
+    (tmp_path / "map" / ".aa.123.tmp").write_bytes(b"half")
+    asked: list[str] = []
+    whole = os.stat
+
+    def stat(path: str, **options: bool) -> os.stat_result:
+        asked.append(os.path.basename(path))
+        return whole(path, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    store.remove_leftovers()
+    assert asked == [".aa.123.tmp"]
+
+
 def test_a_deleted_object_may_be_deleted_again(tmp_path: Path) -> None:
     store = Folder(tmp_path)
     store.put("a", b"x")
