@@ -17,7 +17,6 @@ from rye.consent.customized import ShownChange
 from rye.consent.memory import MARK, Memory, named_by_path, read_mark
 from rye.errors import RyeError
 from rye.installation.transaction import records_of
-from rye.storage import private_files
 from rye.storage.home import Home
 from rye.text.lazy import lazy_module
 
