@@ -33,5 +33,6 @@ class NotAsked(Struct, frozen=True):
 
     def told(self, what_follows: str) -> str:
         """What happened, with the time of its last verified state, and what follows from that."""
-        seen = f" Its last verified state is of {self.last_seen}." if self.last_seen is not None else ""
-        return f"{self.error.message}{seen} {what_follows}"
+        seen = self.last_seen
+        when = f" Its last verified state is from {seen[:10]} {seen[11:16]} UTC." if seen is not None else ""
+        return f"{self.error.message}{when} {what_follows}"

@@ -257,6 +257,16 @@ class TestInstall:
         user.fails("ci", code="release-taken-down")
         assert not user.path(".ai/packages").exists()
 
+    def test_a_look_at_the_registries_takes_away_nothing_that_an_outage_needs(
+        self, three: Three, user: Person, gates: dict[str, Gate]
+    ) -> None:
+        three.release("work/unneeded", "1.0.0")
+        user.ok("doctor")
+        gates["acme"].refuse()
+        shutil.rmtree(user.path(".ai/packages"))
+        user.ok("ci")
+        user.ok("update", "zeta/work/top", "--yes")
+
     def test_nothing_new_is_taken_from_memory_also_if_rye_toml_was_edited_by_hand(
         self, user: Person, gates: dict[str, Gate]
     ) -> None:
@@ -298,7 +308,16 @@ class TestInstall:
 class TestAllAtOnce:
     @pytest.mark.parametrize(
         "words",
-        [("outdated",), ("audit",), ("update",), ("lock",), ("rollback", "--yes"), ("search", "work"), ("doctor",)],
+        [
+            ("outdated",),
+            ("audit",),
+            ("update",),
+            ("lock",),
+            ("rollback", "--yes"),
+            ("search", "work"),
+            ("doctor",),
+            ("add", "omni/work/extra"),
+        ],
         ids=lambda words: words[0],
     )
     def test_none_waits_for_another(self, user: Person, gates: dict[str, Gate], words: tuple[str, ...]) -> None:

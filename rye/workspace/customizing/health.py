@@ -9,6 +9,7 @@ stale and its formula is known.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -151,11 +152,12 @@ class _Checked(Struct, frozen=True):
 
 
 def _registry(context: Context, address: str, asked: RegistryClient | None) -> _Checked:
-    """``asked``: its client; None if this user did not pin it."""
+    """``asked``: its client; None if this user did not pin it. The head is not remembered: if the registry fell silent then,
+    there would be no more than a head to go on with, and none of what the project's items need under it."""
     try:
         require_contact(context, address, asks=False)
         assert asked is not None  # offline, every registry has a client
-        with asked.opened() as client:
+        with contextlib.closing(asked.opened()) as client:
             time, origin, warnings = client.head.snapshot.time, client.origin, client.warnings
     except RyeError as error:
         found = Check("registry", "warning" if context.offline else "error", error.message, hint=error.hint)

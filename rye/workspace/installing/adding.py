@@ -155,6 +155,8 @@ def _add(
         environment = judging_environment(context, session.manifest, session.policies)
         text = session.text_of(asker)
         sources.use_locked(session.before.lock, Unlock.nothing())
+        named = [reference.id.partition("/")[0] for reference in references]
+        sources.ask_together([*named, *(line.id.partition("/")[0] for line in session.manifest.dependencies)])
         for reference in references:
             sources.require_answer(reference.id.partition("/")[0])
         _look_up(sources, references)
