@@ -154,6 +154,8 @@ def resolve(
             chosen[identity] = record
             continue
         row, why = held[identity]
+        if isinstance(record, LockedItem) and why.code == "head-frozen":
+            raise why
         if isinstance(record, LockedItem):
             message = f"{why.message} Too little of what it said before is here to keep {identity} {row.version}."
             raise RyeError(why.code, message, why.hint, details=why.details)

@@ -33,6 +33,6 @@ class NotAsked(Struct, frozen=True):
 
     def told(self, what_follows: str) -> str:
         """What happened, with the time of its last verified state, and what follows from that."""
-        seen = self.last_seen
+        seen = self.last_seen if self.error.code != "head-frozen" else None  # which tells the age itself
         when = f" Its last verified state is from {seen[:10]} {seen[11:16]} UTC." if seen is not None else ""
         return f"{self.error.message}{when} {what_follows}"

@@ -106,11 +106,10 @@ class HeadRequest:
                 raise error
             if age > timedelta(seconds=self._limits.outage_seconds):
                 hours, most = age // timedelta(hours=1), self._limits.outage_seconds // 3600
-                raise TrustError(
-                    "head-frozen",
-                    f"{error.message} Its last verified state is {hours} hours old; the limit is {most}.",
-                    **seen,
-                ) from fetched
+                message = f"{error.message} Its last verified state is {hours} hours old; the limit is {most}."
+                too_old = TrustError("head-frozen", message, **seen)
+                too_old.hint = error.hint  # the registry was silent, it did not show an old head
+                raise too_old from fetched
             self.outage, self._waves.transport = error, SilentTransport(error)
             return held.encode()
         if isinstance(fetched, FetchError):

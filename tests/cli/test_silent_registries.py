@@ -145,6 +145,7 @@ class TestOutdated:
         done = scene.user.run("outdated", "--json")
         assert [row["id"] for row in done.json["outdated"]] == [LINT.id]
         [missing] = done.json["not_asked"]
+        assert scene.user.run("outdated").stderr.count("last verified state") == 1
         assert (done.code, missing["code"]) == (1, "head-frozen")
         assert missing["last_seen"]
 
@@ -329,12 +330,17 @@ class TestUpdate:
     def test_after_72_hours_nothing_is_installed_on_an_old_word(
         self, scene: Scene, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        scene.user.ok("add", ALONE.id, "--yes")
         later = now() + timedelta(hours=80)
         monkeypatch.setitem(clients.RegistryClient.__init__.__kwdefaults__ or {}, "now", lambda: later)
         scene.zeta.now = later
         scene.news()
         scene.to[ACME].fall_silent()
-        assert ACME in scene.user.fails("update", LINT.id, code="head-frozen")["message"]
+        for command in (("update", LINT.id), ("rollback", "--yes")):
+            error = scene.user.fails(*command, code="head-frozen")
+            assert f"The registry at {ACME} does not answer: no answer in time." in error["message"]
+            assert error["message"].endswith("Its last verified state is 82 hours old; the limit is 72.")
+            assert "`--offline`" in error["hint"]
 
     def test_without_news_it_says_what_is_true(self, scene: Scene) -> None:
         assert "each item is at the newest version that rye.toml" in scene.user.ok("update").stdout

@@ -154,7 +154,7 @@ def _what_was_meant(context: Context, address: str) -> Iterator[None]:
 def _tell_head(context: Context, client: RegistryClient) -> None:
     """Tell what a person should know about the head: its age, and what waits for witnesses."""
     for warning in client.warnings:
-        context.warn(warning)
+        context.warn(f"{client.origin}: {warning}")
     if client.waiting is not None:
         context.tell(f"{client.origin}: {client.waiting.told(context.now())}")
 
