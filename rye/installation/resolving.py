@@ -218,7 +218,7 @@ def _require_no_news(manifest: Manifest, lock: Lock, sources: Sources) -> None:
     if not lacking:
         return
     why, told = next(iter(lacking.values()))
-    more = f" So it is with {len(told) - 1} more." if len(told) > 1 else ""
+    more = f" The same is true of {len(told) - 1} more." if len(told) > 1 else ""
     lines = "that line" if len(told) == 1 else "those lines"
     hint = f"Run this again when it answers, or take {lines} out of rye.toml until then. {why.hint or ''}"
     raise RyeError(why.code, f"{why.message} {told[0]}{more}", hint.rstrip(), details=why.details)

@@ -52,14 +52,15 @@ from rye.registry.protocol.wire import Config
 from rye.registry.proved_names import ProvedNames
 from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.cache import Cache
-from rye.registry.store.held_releases import read_held, remember_held
 from rye.registry.store.pins import (
     Pinned,
     demanded_witnesses,
     last_removal,
     make_pinned,
     policy_witnesses,
+    read_held,
     read_withdrawn,
+    remember_held,
     remember_withdrawn,
     witnesses_path,
 )
@@ -381,7 +382,9 @@ class RegistryClient:
             self._judgements.remember_signed(data, state)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
         self._removal = last_removal(self._store.folder, state.origin)
-        self._set_demand(state)
+        # A run that could not meet its witnesses brought this policy. The next one may have corrected them.
+        is_open = self.was_asked and state.policy is not None and state.policy.log >= state.policy_size
+        self._set_demand(replace(state, policy=None) if is_open else state)
         needed = opened.tiles_needed()
         found = None
         if self._demand is not None:
@@ -395,7 +398,7 @@ class RegistryClient:
             proving = cosigned.tiles_needed(before, opened, found)
             tiles_read = {tile: fetched[tile] for tile in proving}
             self._state, self._head, self._waiting = cosigned.accept_cosigned(self._state, opened, found, tiles_read)
-        if self._follow_policy() and self._set_demand(self._state) and self._demand is not None:
+        if (self._follow_policy() or is_open) and self._set_demand(self._state) and self._demand is not None:
             found = self._cosigned = cosigned.open_cosigned(before, opened, self._demand, self._now(), self._limits)
             proving = cosigned.tiles_needed(before, opened, found)
             tiles_read = self._waves.tiles(state.origin, proving, size, root_hash)
@@ -432,8 +435,9 @@ class RegistryClient:
 
     def _keep_policy(self, line: wire.IndexLine) -> None:
         """Save a newer policy for who follows one already, also if this run fails: without the witnesses that it requires, say.
-        Otherwise whoever silences the registry before the next run could bring back the policy before it. One that new owners
-        signed waits until the head with their root is accepted."""
+        Otherwise whoever silences the registry before the next run could bring back the policy before it. Until a run succeeds,
+        it is a policy of which ``policy_size`` does not know. One that new owners signed waits until the head with their root is
+        accepted."""
         loaded = self._loaded
         if loaded is not None and loaded.policy is not None and loaded.roots == self.state.roots:
             self._store.save(replace(loaded, policy=line))

@@ -41,9 +41,15 @@ class Follower:
         self.cache = Cache(folder / "cache")
         self.transport = MemoryTransport(dict(registry.files))
 
-    def run(self, *, joins: bool = False) -> RegistryClient:
+    def run(self, *, joins: bool = False, offline: bool = False) -> RegistryClient:
         client = RegistryClient(
-            ADDRESS, self.transport, self.store, self.cache, now=lambda: self.registry.now, joins=joins
+            ADDRESS,
+            self.transport,
+            self.store,
+            self.cache,
+            now=lambda: self.registry.now,
+            joins=joins,
+            offline=offline,
         )
         with client:
             client.refresh(self.registry.fingerprint)
@@ -58,12 +64,16 @@ class Follower:
         assert state.policy is not None
         return read_organization_policy(state.policy)[1].number
 
+    def failed(self, *, offline: bool = False) -> str:
+        with pytest.raises(RyeError) as caught:
+            self.run(offline=offline)
+        return caught.value.code
+
     def refused(self) -> str:
         before = self.number()
-        with pytest.raises(RyeError) as caught:
-            self.run()
+        code = self.failed()
         assert self.number() == before
-        return caught.value.code
+        return code
 
 
 @pytest.fixture
@@ -316,7 +326,8 @@ def test_required_witnesses_count_from_the_run_that_brings_the_policy(
     registry.publish()
     for witnesses in ((), (W2,)):
         follower.shows(cosigned_by(*witnesses))
-        assert follower.refused() == "witness-quorum"
+        assert follower.failed() == "witness-quorum"
+        assert follower.number() == 2, "it was verified: silence must not bring back the one before"
     follower.shows(cosigned_by(W2, W1))
     follower.run()
     assert follower.number() == 2
@@ -328,3 +339,20 @@ def test_required_witnesses_count_from_the_run_that_brings_the_policy(
     registry.publish()
     follower.shows(cosigned_by(W2))
     assert follower.run().waiting is not None  # what only others have seen does not exist yet
+
+
+def test_required_witnesses_that_nobody_can_meet_are_corrected_by_the_next_policy(
+    registry: SimulatedRegistry, follower: Follower
+) -> None:
+    """A mistyped key must not stop all machines for good, and must not be forgotten while nobody can be asked."""
+    registry.publish_policy(rules=(f'required-witnesses ["{W1.verifier.vkey}"]',))
+    registry.publish()
+    follower.shows(dict(registry.files))
+    assert follower.failed() == "witness-quorum"
+    assert follower.failed(offline=True) == "witness-quorum"
+    registry.publish_policy()
+    registry.publish()
+    follower.shows(dict(registry.files))
+    follower.run()
+    assert follower.number() == 3
+    follower.run(offline=True)

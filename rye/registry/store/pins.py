@@ -1,11 +1,13 @@
 """The user's pins: which registry is at which address, and what this user trusts about it. They are a few small files, and
 reading them does not need the trust code.
 
-Two of them are memories of what was seen: the releases that the registry's owners are known here to have taken down, and the
-advisories (:mod:`rye.registry.store.seen_advisories`). A takedown is a statement about one release, so no keyset records it.
-Entries are never removed: takedowns are permanent. A memory that cannot be read, or that other users can change, is an error and
-never an empty one, and is not replaced. Only who forgets a registry's trusted state forgets both, since another log under the
-same name never said any of it.
+Three of them are memories of what was seen: the releases that the registry's owners are known here to have taken down, the
+advisories (:mod:`rye.registry.store.seen_advisories`), and what a registry that serves this one's files holds back. A takedown is
+a statement about one release, so no keyset records it. Entries are never removed: takedowns are permanent. What is held back is
+asked each time, and replaced. That memory is for runs in which nobody is asked or answers, so that silence brings nothing back,
+and it is written at once, because a release that is held back ends a run. A memory that cannot be read, or that other users can
+change, is an error and never an empty one, and is not replaced. Only who forgets a registry's trusted state forgets them, since
+another log under the same name never said any of it.
 """
 
 from __future__ import annotations
@@ -57,11 +59,6 @@ def witnesses_path(folder: Path, origin: str) -> Path:
 def advisories_path(folder: Path, origin: str) -> Path:
     """Return the file of the advisories that were seen of one registry (:mod:`rye.registry.store.seen_advisories`)."""
     return state_path(folder, origin).with_name("advisories.json")
-
-
-def held_releases_path(folder: Path, origin: str) -> Path:
-    """Return the file of what is held back of one registry (:mod:`rye.registry.store.held_releases`)."""
-    return state_path(folder, origin).with_name("held.json")
 
 
 def has_advisories(folder: Path, origin: str) -> bool:
@@ -168,7 +165,7 @@ def damaged_memory(path: Path, what: str, error: Exception) -> RyeError:
 
 def forget_memories(folder: Path, origin: str) -> None:
     """Forget the takedowns, advisories and holds that were seen of a registry. Raises OSError."""
-    seen = (_withdrawn_path, advisories_path, held_releases_path)
+    seen = (_withdrawn_path, advisories_path, _held_path)
     for path in (path_of(folder, origin) for path_of in seen):
         if os.path.lexists(path):
             with file_lock(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS):
@@ -185,6 +182,39 @@ def remember(path: Path, changed: Callable[[], bytes | None]) -> None:
         content = changed()
         if content is not None:
             write(path, content.decode())
+
+
+Held = Mapping[str, Mapping[str, str]]
+"""``kind:id`` → version → why a release is held back, in words."""
+
+
+def read_held(folder: Path, origin: str, address: str) -> dict[str, dict[str, str]]:
+    """Return what a registry that serves the files of ``origin`` at ``address`` held back when it was asked last. Raises RyeError
+    as :func:`read_memory` does."""
+    return _held(folder, origin).get(address, {})
+
+
+def remember_held(folder: Path, origin: str, address: str, told: Held) -> None:
+    """Remember what was told about these items, in place of what was told about them before. Raises OSError, and RyeError as
+    :func:`read_memory` does."""
+
+    def changed() -> bytes | None:
+        known = _held(folder, origin)
+        before = known.get(address, {})
+        kept = {name: words for name, words in before.items() if name not in told}
+        now = kept | {name: dict(words) for name, words in told.items() if words}
+        return None if now == before else msgspec.json.encode({**known, address: now}, order="deterministic")
+
+    remember(_held_path(folder, origin), changed)
+
+
+def _held(folder: Path, origin: str) -> dict[str, dict[str, dict[str, str]]]:
+    kind = dict[str, dict[str, dict[str, str]]]
+    return read_memory(_held_path(folder, origin), kind, "releases that are held back") or {}
+
+
+def _held_path(folder: Path, origin: str) -> Path:
+    return state_path(folder, origin).with_name("held.json")
 
 
 def _withdrawn_path(folder: Path, origin: str) -> Path:
