@@ -107,7 +107,6 @@ class Options(TypedDict, total=False):
 
     store: Required[StateStore]
     cache: Required[Cache]
-    limits: RegistryLimits
     offline: bool
     survives_outages: bool
     """Use the last verified head for up to ``outage_seconds`` if the registry does not answer."""
@@ -207,6 +206,7 @@ class RegistryClient:
         cls,
         address: str,
         *,
+        limits: RegistryLimits = REGISTRY,
         allow_http: bool = False,
         token: str | Callable[[], str | None] | None = None,
         **options: Unpack[Options],
@@ -214,9 +214,8 @@ class RegistryClient:
         """Return a client that was not opened yet. Raises UsageError ``bad-argument``."""
         transport: Transport = OfflineTransport()
         if not options.get("offline", False):
-            limits = options.get("limits", REGISTRY)
             transport = open_transport(address, limits, allow_http=allow_http, token=token)
-        return cls(address, transport, **options)
+        return cls(address, transport, limits=limits, **options)
 
     def opened(self, accept_root: AcceptRoot = None, origin: str | None = None) -> Self:
         """Accept the newest head and return the client, which is closed if that fails. Raises as :meth:`open` does."""
