@@ -45,7 +45,7 @@ from rye.errors import RyeError
 from tests.scenes import memory_disk, migrated_database, nursery
 from tests.scenes.effort import FUZZ
 
-pytest_plugins = ("tests.scenes.fixtures",)
+pytest_plugins = ("tests.scenes.fixtures", "tests.scenes.sharing_out")
 _STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "os.exec"})
 
 
