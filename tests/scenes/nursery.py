@@ -1,8 +1,9 @@
 """Programs without the second that their start takes: forked from a process that has already imported their modules and
 built the registry's routes.
 
-Each process of the test run keeps one such process, the nursery, which starts with the first program and ends with it. A
-forked program is otherwise a separate process: it has its own id, environment, folder and streams, can be stopped, killed
+Each process of the test run keeps one such process, its nursery, which starts with the first program and ends with it. The
+nurseries of one run are forked from one process in turn, so that everything is imported once. A forked program is otherwise a
+separate process: it has its own id, environment, folder and streams, can be stopped, killed
 and waited for, and runs ``rye`` or ``rye-registry`` from its first argument on. Tests of a program's start start it:
 :func:`tests.scenes.registry_process.spawn`, ``Person.start``. If a test changes environment variables that Python itself
 reads, the program is started normally, unless many programs have the same and :func:`also_for` keeps a nursery for them.
@@ -22,10 +23,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from struct import unpack
 from typing import IO, Any, NoReturn
 
 import rye
@@ -189,25 +194,107 @@ def _fork(
 @cache
 def _nursery(given: frozenset[tuple[str, str]], needs: str) -> socket.socket:
     """The nursery of the programs for which Python reads these variables, and which need this module."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours = None
+    while ours is None:
+        ours = _forked_nursery(_start_first(given), needs)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
-    environment = {name: value for name, value in os.environ.items() if name not in _FOR_PYTHON} | dict(given)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.scenes.nursery", str(theirs.fileno()), *([needs] if needs else [])],
-        pass_fds=[theirs.fileno()],
-        env=environment,
-    )
-    theirs.close()
 
     def end() -> None:
+        ours.shutdown(socket.SHUT_WR)
+        ours.settimeout(10)
+        with contextlib.suppress(OSError):
+            ours.recv(1)  # until its programs have ended, and it too
         ours.close()
-        process.wait(10)
 
     atexit.register(end)
     return ours
 
 
-# In the nursery.
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
+"""What all processes of this test run have in common."""
+
+
+def _start_first(given: frozenset[tuple[str, str]]) -> str:
+    """Start the process that forks the nurseries of this run, unless another process of the run did; return the name of its
+    socket. It ends with the last nursery."""
+    name = f"\0rye-nursery-{_RUN}-{sha256(repr(sorted(given)).encode()).hexdigest()[:16]}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        try:
+            listening.bind(name)
+        except OSError:  # another process was first
+            return name
+        listening.listen(64)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.scenes.nursery", str(listening.fileno())],
+            pass_fds=[listening.fileno()],
+            env={key: value for key, value in os.environ.items() if key not in _FOR_PYTHON} | dict(given),
+        )
+
+    def end() -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+
+    atexit.register(end)
+    return name
+
+
+def _forked_nursery(name: str, needs: str) -> socket.socket | None:
+    """Have a nursery forked that imports this module as well. None if the first process does not listen yet, or just ended."""
+    ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with contextlib.suppress(ConnectionError, FileNotFoundError):
+        ours.connect(name)
+        ours.send((needs or "rye").encode())
+        if ours.recv(1):
+            return ours
+    ours.close()
+    time.sleep(0.02)
+    return None
+
+
+# In the process that forks the nurseries.
+
+
+def _serve_all(listening: socket.socket) -> None:
+    """Fork a nursery for each process that connects, until the last one has ended."""
+    waiting = select.poll()
+    waiting.register(listening, select.POLLIN)
+    nurseries: dict[int, int] = {}
+    starting = True
+    while starting or nurseries:
+        ready = [each for each, _ in waiting.poll(60_000)]
+        starting = False  # who started this process connects within the minute, or is gone
+        if listening.fileno() in ready:
+            ready.remove(listening.fileno())
+            requests, _ = listening.accept()
+            pid = os.fork()
+            if not pid:
+                listening.close()
+                _become_nursery(requests)
+            requests.close()
+            watched = os.pidfd_open(pid)
+            nurseries[watched] = pid
+            waiting.register(watched, select.POLLIN)
+        for watched in ready:
+            waiting.unregister(watched)
+            os.close(watched)
+            os.waitpid(nurseries.pop(watched), 0)
+
+
+def _become_nursery(requests: socket.socket) -> NoReturn:
+    """Import what else is needed, and serve; other users, who could connect too, get nothing."""
+    try:
+        _, user, _ = unpack("3i", requests.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        if user == os.getuid():
+            with contextlib.suppress(ImportError):
+                import_module(requests.recv(256).decode())
+            gc.freeze()
+            requests.send(b"+")
+            _serve(requests)
+    finally:
+        os._exit(0)
+
+
+# In a nursery.
 
 
 def _serve(requests: socket.socket) -> None:
@@ -300,8 +387,5 @@ def _import_all() -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _import_all()
-    for each in sys.argv[2:]:
-        with contextlib.suppress(ImportError):
-            import_module(each)
     gc.freeze()
-    _serve(socket.socket(fileno=int(sys.argv[1])))
+    _serve_all(socket.socket(fileno=int(sys.argv[1])))
