@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.house.trees import uncollected
+from tests.house.trees import tree, uncollected
 
 ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*|[A-Z]{1,2}\d{1,3}")
@@ -97,7 +97,7 @@ class Reading:
 
     def _load(self, path: Path, root: Path) -> None:
         name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-        module = Module(name, str(path.relative_to(root)), ast.parse(path.read_text("utf-8")), {}, defaultdict(list))
+        module = Module(name, str(path.relative_to(root)), tree(path.read_text("utf-8")), {}, defaultdict(list))
         self.modules[name] = module
         waiting: list[ast.AST] = [module.tree]
         while waiting:

@@ -18,6 +18,7 @@ from rye.cli.completing.answer import stored_table
 from rye.cli.examples import EXAMPLES
 from rye.explaining.table import by_code, load
 from tests.house.hints import commands_in, problem, unrecognized
+from tests.house.trees import tree
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py"))]
@@ -30,7 +31,7 @@ def texts(source: str) -> tuple[tuple[int, str], ...]:
 
 
 def _texts(source: str) -> Iterator[tuple[int, str]]:
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = list(ast.walk(tree(source)))
     skipped = {
         id(node.value)
         for node in nodes

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.trees import tree
+
 ROOT = Path(__file__).parents[2]
 MOST_IN_COMMANDS = 150
 """In ``rye/cli``: where one command of a file would otherwise pay for another's heavy import."""
@@ -24,7 +26,7 @@ def local_imports(source: str) -> list[int]:
         return []
     places = {
         (node.lineno, node.col_offset)
-        for function in ast.walk(ast.parse(source))
+        for function in ast.walk(tree(source))
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)

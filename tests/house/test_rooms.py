@@ -14,7 +14,7 @@ import pytest
 import registry_server
 import rye
 from rye.storage.verdicts import FACES
-from tests.house.trees import WITH_STATEMENTS, listed, statements
+from tests.house.trees import WITH_STATEMENTS, listed, statements, tree
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,8 +38,8 @@ def imports(path: Path) -> tuple[tuple[int, str], ...]:
 
 @cache
 def _import_statements(source: str) -> tuple[ast.stmt, ...]:
-    """The statements in a file, anywhere in it, that import. The trees are not kept: they would fill 150 MB."""
-    return tuple(node for node in statements(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom))
+    """The statements in a file, anywhere in it, that import."""
+    return tuple(node for node in statements(tree(source)) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 @cache

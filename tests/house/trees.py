@@ -21,26 +21,27 @@ def sources() -> dict[str, str]:
 
 def trees(*words: str) -> dict[str, ast.Module]:
     """The trees by path, in the same order: of the modules that have one of these words, or of all."""
+    return {path: tree(text) for path, text in sources().items() if not words or any(word in text for word in words)}
+
+
+@cache
+def tree(text: str) -> ast.Module:
+    """The tree of a module's text, for all tests of a process: none of them changes it."""
     with uncollected():
-        return {
-            path: _tree(path) for path, text in sources().items() if not words or any(word in text for word in words)
-        }
+        return ast.parse(text)
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
     """What is made in it stays: a million nodes, among which looking for garbage would take longer than parsing."""
+    before = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.enable()
-
-
-@cache
-def _tree(path: str) -> ast.Module:
-    return ast.parse(sources()[path])
+        if before:
+            gc.enable()
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -13,6 +13,15 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+READERS = (
+    "tests/explaining/test_table.py",
+    "tests/house/",
+    "tests/items/test_kinds_named_once.py",
+    "tests/packaging/test_dependencies.py",
+    "tests/workspace/test_only_way.py",
+)
+"""Files that read the whole source. One process has them all, so that it is parsed once (``tests/house/trees.py``)."""
+
 
 class FileScheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Shares out files as its base does, in a time for each test that does not grow with their number."""
@@ -35,6 +44,9 @@ class FileScheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist has no 
         if not files[file]:
             del files[file]
         self._reschedule(node)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return READERS[0] if nodeid.startswith(READERS) else super()._split_scope(nodeid)
 
     def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
         return sum(map(len, workload.values()))
