@@ -99,7 +99,7 @@ memory_disk.use()
 _temporary = Path(tempfile.gettempdir()).resolve()
 _wide = {Path.home(), Path(__file__).resolve().parents[2], _temporary, *_temporary.parents}
 _projects_of_all = [
-    each for folder in _wide for each in (folder / ".ai", folder / "rye.toml") if not os.path.lexists(each)
+    each for folder in _wide for each in (f"{folder}/.ai", f"{folder}/rye.toml") if not os.path.lexists(each)
 ]
 """What no test may create."""
 
@@ -141,7 +141,7 @@ def pytest_runtest_teardown() -> Iterator[None]:
     left = [path for path in _projects_of_all if os.path.lexists(path)]
     for path in left:  # only this test is to blame
         _projects_of_all.remove(path)
-    assert not left, f"made a project of {left[0].parent}"
+    assert not left, f"made a project of {os.path.dirname(left[0])}"
 
 
 def _check_hints() -> None:

@@ -35,6 +35,7 @@ from typing import IO, Any, NoReturn
 
 import rye
 from registry_server import embedded
+from rye.text.lazy import lazy_pattern
 
 _MOST_BYTES = 1 << 20
 RYE = "from rye.cli.start import main; main()"
@@ -375,13 +376,17 @@ def _open_streams(encoding: str, errors: str | None) -> None:
 
 
 def _import_all() -> None:
+    """Import what programs need, and do what each of them would do again: compile patterns, build routes."""
     for name in _NEEDED:
         with contextlib.suppress(ImportError):  # the framework imports what is installed
             import_module(name)
     for found in pkgutil.walk_packages(rye.__path__, "rye."):
         if not found.name.startswith(_RARE) and not found.name.endswith("__main__"):
             import_module(found.name)
-    import_module("registry_server.api.application").framework()  # the routes: slow to build, and the same for all
+    import_module("registry_server.api.application").framework()
+    uncompiled = type(lazy_pattern(""))
+    for pattern in (each for each in gc.get_objects() if type(each) is uncompiled):
+        assert pattern.flags is not None  # compiles it
 
 
 if __name__ == "__main__":
