@@ -8,7 +8,8 @@ Every hint of an error raised in this process is checked: if it contains a comma
 the test fails (``tests/house/hints.py``; ``tests/house/test_hints.py`` reads the sources).
 
 Programs that tests start are forked (``tests/scenes/nursery.py``), and the empty databases of their registries are
-copies of one that the migrations made (``tests/scenes/migrated_database.py``).
+copies of one that the migrations made (``tests/scenes/migrated_database.py``). Their engines share the SQL that was composed
+(``tests/scenes/composed_statements.py``).
 
 Temporary files are in memory where there is enough of it (``tests/scenes/memory_disk.py``).
 
@@ -36,13 +37,14 @@ from typing import Any
 
 import hypothesis
 import pytest
+import sqlalchemy as sa
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 import registry_server.embedded
 from registry_server.migrations import opening
 from rye.errors import RyeError
-from tests.scenes import memory_disk, migrated_database, nursery
+from tests.scenes import composed_statements, memory_disk, migrated_database, nursery
 from tests.scenes.effort import FUZZ
 
 pytest_plugins = ("tests.scenes.fixtures", "tests.scenes.sharing_out")
@@ -58,6 +60,10 @@ _COLLECTIONS = (10_000, 20, 10)
 """Thresholds of the garbage collector."""
 FAST = bool(os.environ.get("RYE_TEST_FAST"))
 _FAST_EXAMPLES = 15
+_SHARED_EXAMPLES = 50
+"""The most examples of a property in a run that is shared out to processes, as of all tests. Alone, it has its own number, and
+``make fuzz`` and ``make mutate`` try all of them.
+"""
 _LEFT_OUT = re.compile(
     r"^pytestmark = \[?(pytest\.mark\.\w+, )*pytest\.mark\.(processes|slow|clients|browser|outside)\b(?!\()",
     re.MULTILINE,
@@ -80,6 +86,7 @@ if not FUZZ:  # it would also draw constants of whichever of our modules this pr
 os.fsync = _open_at_least  # type: ignore[assignment]
 registry_server.embedded.launch = nursery.launch
 opening._upgrade = migrated_database.upgrade
+sa.Engine._compiled_cache = composed_statements.of_all_engines  # type: ignore[assignment]
 _hints: set[str] = set()
 """Hints with a command that no earlier test met."""
 _read: set[str] = set()
@@ -104,13 +111,14 @@ _projects_of_all = [
 """What no test may create."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if not FAST:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    most = _FAST_EXAMPLES if FAST else _SHARED_EXAMPLES
+    if not FAST and (FUZZ or not hasattr(config, "workerinput")):
         return
     for function in {item.function for item in items if isinstance(item, pytest.Function)}:
         found = getattr(function, "_hypothesis_internal_use_settings", None)
-        if found is not None and found.max_examples > _FAST_EXAMPLES:
-            function._hypothesis_internal_use_settings = hypothesis.settings(found, max_examples=_FAST_EXAMPLES)
+        if found is not None and found.max_examples > most:
+            function._hypothesis_internal_use_settings = hypothesis.settings(found, max_examples=most)
 
 
 @pytest.hookimpl(wrapper=True)
