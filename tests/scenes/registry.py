@@ -5,6 +5,7 @@ The fixtures ``registry``, ``acme`` and ``user`` (:mod:`tests.scenes.fixtures`) 
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ class Registry:
     url: str = field(init=False)
     process: subprocess.Popen[bytes] = field(init=False)
     people: int = field(init=False, default=0)
+    _pinned: tuple[bytes, Path] | None = field(init=False, default=None)
+    """The head that the last reader met, and a copy of the home that they had then."""
 
     def __post_init__(self) -> None:
         self.fingerprint = init(self.data, self.origin)
@@ -69,9 +72,19 @@ class Registry:
         return self.data.parent / f"{self.data.name}-person-{self.people}"
 
     def reader(self, namespace: str | None = None) -> Person:
-        """Someone who pinned the registry, without key or token; without ``namespace``, without a project."""
+        """Someone who pinned the registry, without key or token; without ``namespace``, without a project.
+
+        Whoever does so at the same head has the same files in their home: they are copied, and nobody shares one.
+        """
         person = Person(self._folder(), namespace)
+        head = (self.public / "head").read_bytes()
+        if self._pinned is not None and self._pinned[0] == head:
+            shutil.copytree(self._pinned[1], person.home, dirs_exist_ok=True)
+            return person
         person.ok("registry", "add", self.url, "--fingerprint", self.fingerprint, "--default")
+        kept = self.data.parent / f"{self.data.name}-pinned-{self.people}"
+        shutil.copytree(person.home, kept)
+        self._pinned = head, kept
         return person
 
     def user(self) -> Person:
