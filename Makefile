@@ -38,9 +38,10 @@ test test-thorough test-fast test-fast-first test-fast-rest: export PYTHONDONTWR
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-# What takes long, where make test has faster tests that prove a part of it: releases and the one file, which compile all of Rye,
-# pages after all changes in any order, the client in JavaScript's cases, every user in every sandbox, the further variants of slow
-# tests (`rest_thorough` in tests/scenes/effort.py), how the work of listing facts grows, and the recipes of CONTRIBUTING.md.
+# What takes long, where make test has faster tests that prove a part of it: releases, the installed wheel and the one file, which
+# compile all of Rye, pages after all changes in any order, the client in JavaScript's cases, every user in every sandbox, the
+# further variants of slow tests (`rest_thorough` in tests/scenes/effort.py), how the work of listing facts grows, and the recipes
+# of CONTRIBUTING.md.
 test-thorough: $(VENV)/.dev
 	$(BIN)/python -m pytest -m thorough
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from rye.extras import EXTRAS, extra_of
+from tests.scenes.effort import rest_thorough
 from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
@@ -189,6 +190,7 @@ def run(program: Path, *words: str, env: Mapping[str, str], cwd: Path) -> subpro
     )
 
 
+@pytest.mark.thorough
 def test_a_client_alone_makes_validates_and_installs(installed: Path, registry: Registry) -> None:
     registry.owner("depot").release("work/top")
     reader = registry.reader()
@@ -232,13 +234,16 @@ def test_a_client_alone_has_the_whole_front_door(installed: Path, registry: Regi
 
 @pytest.mark.parametrize(
     ("words", "extra"),
-    [
-        (("rye", "registry", "serve", "--data", "here"), "server"),
-        (("rye-registry", "serve", "--data", "here"), "server"),
-        (("rye-registry", "init", "--data", "here", "--origin", "x.example"), "server"),
-        (("rye", "mcp", "serve"), "mcp"),
-        (("rye", "lsp"), "lsp"),
-    ],
+    rest_thorough(
+        2,
+        [
+            (("rye", "registry", "serve", "--data", "here"), "server"),
+            (("rye", "mcp", "serve"), "mcp"),
+            (("rye", "lsp"), "lsp"),
+            (("rye-registry", "serve", "--data", "here"), "server"),
+            (("rye-registry", "init", "--data", "here", "--origin", "x.example"), "server"),
+        ],
+    ),
 )
 def test_what_needs_an_extra_says_what_to_install(
     installed: Path, tmp_path: Path, words: tuple[str, ...], extra: str

@@ -57,7 +57,7 @@ RANGES = (
     "2.x",
     "2.0.0-rc.1",
 )
-SEEDS = tries(1_200, 20_000)
+SEEDS = tries(600, 20_000)
 
 
 def random_graph(seed: int) -> tuple[Root[str], dict[str, dict[str, Release]]]:

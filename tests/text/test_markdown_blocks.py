@@ -23,7 +23,7 @@ from rye.text.markdown_model import Blocks
 from rye.text.markdown_outline import outline
 from rye.text.markdown_sections import sections
 from tests.customization.override_text import directive, overrides
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 
 DOCUMENTS = tries(5_000, 200_000)
 HOSTILE = tries(65_536, 262_144)
@@ -356,11 +356,11 @@ def test_reading_stops_after_the_fence_that_was_asked_for() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
-    [
+    rest_thorough(14, [
         *("> ", "- ", "`", "~", "[a]: b\n", "<!--\n", "<a ", "- a\n", "```a`\n", "a\n=\n", "\t", "* * x\n", "1. ", "\n"),
         *("[a\n", "[", "[a]: b\n===\n", "```\n````\n", "- ```\n", "<a b='", "<a b=c ", "</", "#", "# a #", " ", "a"),
         *("> - a\n", "- \n", "    a\n\n", "-\n\n", "<pre>\n", "\\", "[\\", "   ```\n", "=", "_ "),
-    ],
+    ]),
 )  # fmt: skip
 def test_hostile_markdown_takes_linear_time(unit: str) -> None:
     content = (unit * HOSTILE)[:HOSTILE]
