@@ -303,15 +303,14 @@ def at_once(*runs: tuple[Person, Sequence[str]]) -> list[Result]:
 def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
     """The process's variables are these, and afterwards what they were. Setting all anew would take as long as some commands."""
     before = dict(os.environ)
-    _set_variables(wanted)
+    _change_variables(before, wanted)
     try:
         yield
     finally:
-        _set_variables(before)
+        _change_variables(dict(os.environ), before)
 
 
-def _set_variables(wanted: Mapping[str, str]) -> None:
-    present = dict(os.environ)
+def _change_variables(present: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     for name in present.keys() - wanted.keys():
         del os.environ[name]
     for name, value in wanted.items():
