@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.trees import tree
+from tests.house.trees import nodes, tree
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ def sources(*folders: str) -> dict[str, str]:
 def names(source: str) -> set[str]:
     """The attributes, arguments and variables of a module that name an approval's sort."""
     found = set()
-    for node in ast.walk(tree(source)):
+    for node in nodes(tree(source)):
         for field in ("attr", "id", "arg", "name"):
             name = getattr(node, field, None)
             if isinstance(name, str) and name.startswith("approved_"):
@@ -54,7 +54,7 @@ def test_one_module_asks_and_one_remembers(called: str, by: str) -> None:
         file
         for file, source in sources("rye/workspace", "rye/deployment", "rye/runtime", "rye/mcp", "rye/cli").items()
         if called in source
-        for node in ast.walk(tree(source))
+        for node in nodes(tree(source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called
     }
     assert makes == {f"rye/workspace/trusting/{by}.py"}
@@ -105,14 +105,14 @@ def test_no_other_command_asks_for_consent() -> None:
     ask = {
         file
         for file, source in sources("rye").items()
-        if ("ask" in source or "confirm" in source) and any(map(asks_yes_or_no, ast.walk(tree(source))))
+        if ("ask" in source or "confirm" in source) and any(map(asks_yes_or_no, nodes(tree(source))))
     }
     assert ask - _ASKERS == set(_QUESTIONS)
 
 
 def functions(file: str) -> dict[str, ast.FunctionDef]:
     module = tree((ROOT / file).read_text("utf-8"))
-    return {node.name: node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in nodes(module) if isinstance(node, ast.FunctionDef)}
 
 
 def test_the_function_that_installs_is_short_and_hands_one_agreement_on() -> None:

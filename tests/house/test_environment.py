@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.house.trees import trees
+from tests.house.trees import nodes, trees
 
 READERS = {
     "rye/cli/start.py": "answers completion and an unchanged install before anything is imported",
@@ -50,7 +50,7 @@ def reads_environment(module: ast.Module) -> bool:
     return any(
         (isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv") and _is_os(node.value))
         or (isinstance(node, ast.ImportFrom) and node.module == "os" and any("env" in name.name for name in node.names))
-        for node in ast.walk(module)
+        for node in nodes(module)
     )
 
 
@@ -63,7 +63,7 @@ def test_the_process_s_variables_are_read_at_the_edge_only() -> None:
 
 
 def asks_for_home(module: ast.Module) -> bool:
-    calls = (node.func for node in ast.walk(module) if isinstance(node, ast.Call))
+    calls = (node.func for node in nodes(module) if isinstance(node, ast.Call))
     return any(
         isinstance(call, ast.Attribute)
         and (call.attr == "expanduser" or (call.attr == "home" and ast.unparse(call.value) == "Path"))
@@ -81,7 +81,7 @@ def test_one_module_knows_the_variables_of_the_user_s_folders() -> None:
     naming: set[str] = set()
     asking: set[str] = set()
     for path, module in trees("rye.storage.places", *FOLDER_VARIABLES).items():
-        for node in ast.walk(module):
+        for node in nodes(module):
             if isinstance(node, ast.Constant) and node.value in FOLDER_VARIABLES:
                 naming.add(path)
             if isinstance(node, ast.ImportFrom) and node.module == "rye.storage.places" and _asks_for_folders(node):

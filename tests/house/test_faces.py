@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.house.test_rooms import FLOOR, ROOT, imports
-from tests.house.trees import tree
+from tests.house.trees import nodes, tree
 
 CLI = ROOT / "rye" / "cli"
 VALUES = frozenset(
@@ -77,7 +77,7 @@ def opened(source: str) -> list[int]:
         return []
 
     def lines() -> Iterator[int]:
-        for node in ast.walk(tree(source)):
+        for node in nodes(tree(source)):
             if isinstance(node, ast.Call):
                 called = node.func
                 name = (
@@ -129,7 +129,7 @@ def printed(source: str) -> list[int]:
         return []
     return sorted(
         node.lineno
-        for node in ast.walk(tree(source))
+        for node in nodes(tree(source))
         if isinstance(node, ast.Call)
         and (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) in _LAST_NAMES
         and ast.unparse(node.func) in _PRINTING

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house.trees import statements, trees
+from tests.house.trees import nodes, statements, trees
 
 _ERRORS = ("RyeError", "UsageError", "CallError", "ManifestError", "LockError")
 _ENDS = (".", "?", "!", "…")
@@ -15,7 +15,7 @@ _ENDS = (".", "?", "!", "…")
 
 def messages(tree: ast.Module) -> Iterator[ast.expr]:
     """The messages of errors: the second argument after a code, or the first of an error that has one code."""
-    for call in ast.walk(tree):
+    for call in nodes(tree):
         name = getattr(call.func, "id", getattr(call.func, "attr", "")) if isinstance(call, ast.Call) else ""
         if isinstance(call, ast.Call) and name in _ERRORS[:3] and len(call.args) >= 2:
             yield call.args[1]

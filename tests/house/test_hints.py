@@ -18,7 +18,7 @@ from rye.cli.completing.answer import stored_table
 from rye.cli.examples import EXAMPLES
 from rye.explaining.table import by_code, load
 from tests.house.hints import commands_in, problem, unrecognized
-from tests.house.trees import tree
+from tests.house.trees import nodes, tree
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py"))]
@@ -31,14 +31,14 @@ def texts(source: str) -> tuple[tuple[int, str], ...]:
 
 
 def _texts(source: str) -> Iterator[tuple[int, str]]:
-    nodes = list(ast.walk(tree(source)))
+    every = nodes(tree(source))
     skipped = {
         id(node.value)
-        for node in nodes
+        for node in every
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     }
-    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in nodes:
+    skipped |= {id(part) for node in every if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in every:
         if isinstance(node, ast.JoinedStr):
             yield (
                 node.lineno,
@@ -47,7 +47,7 @@ def _texts(source: str) -> Iterator[tuple[int, str]]:
                     for part in node.values
                 ),
             )
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (skipped | parts):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             yield node.lineno, node.value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.house.trees import statements, trees
+from tests.house.trees import nodes, statements, trees
 
 FIELDS, ARGUMENTS = 7, 10
 _TABLES = ("Table", "Column", "Index", "create_table")
@@ -29,7 +29,7 @@ def positional_values(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def long_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and function of each call with many positional arguments."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and len(node.args) >= ARGUMENTS:
             name = ast.unparse(node.func)
             if name.rpartition(".")[2] not in _TABLES:

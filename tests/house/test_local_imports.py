@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.trees import tree
+from tests.house.trees import nodes, tree
 
 ROOT = Path(__file__).parents[2]
 MOST_IN_COMMANDS = 150
@@ -26,7 +26,7 @@ def local_imports(source: str) -> list[int]:
         return []
     places = {
         (node.lineno, node.col_offset)
-        for function in ast.walk(tree(source))
+        for function in nodes(tree(source))
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)

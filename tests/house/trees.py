@@ -31,6 +31,13 @@ def tree(text: str) -> ast.Module:
         return ast.parse(text)
 
 
+@cache
+def nodes(module: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes of such a tree, which :func:`ast.walk` takes as long to find as the parser to make."""
+    with uncollected():
+        return tuple(ast.walk(module))
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """What is made in it stays: a million nodes, among which looking for garbage would take longer than parsing."""

@@ -14,7 +14,7 @@ from functools import cache
 import pytest
 
 from rye.items.kinds import KINDS, TABLE
-from tests.house.trees import statements, trees
+from tests.house.trees import nodes, statements, trees
 
 NAMES = frozenset(KINDS)
 ENDINGS = tuple(ending for kind in TABLE if kind.telling for ending in kind.endings)
@@ -154,7 +154,7 @@ def findings(tree: ast.Module) -> Iterator[tuple[int, str]]:
         for node in statements(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
             if node.value in NAMES or any(ending in node.value for ending in ENDINGS):
                 yield node.lineno, repr(node.value)

@@ -1,6 +1,6 @@
 """The SQL that SQLAlchemy composes, once for all registries of a process.
 
-Each engine keeps what it composed, and tests make several engines for each registry: that was a quarter of the time to make one.
+Each engine keeps what it composed, and tests make several engines for each registry: that was a tenth of the time to make one.
 What is composed depends on the statement and on the dialect, and nobody changes it. Dialects of different engines count as one
 here if they are of the same class, version and style of parameters.
 """

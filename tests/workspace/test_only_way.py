@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.trees import tree
+from tests.house.trees import nodes, tree
 
 RYE = Path(__file__).parents[2] / "rye"
 FACES = ("cli", "mcp", "deployment")
@@ -23,7 +23,7 @@ UNCHECKED = {
 
 def taken(path: Path) -> Iterator[str]:
     """The unchecked names that a module imports, and ``.packages`` if it asks a project for that folder."""
-    for node in ast.walk(tree(path.read_text("utf-8"))):
+    for node in nodes(tree(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names = UNCHECKED.get(node.module, set())
             yield from (alias.name for alias in node.names if alias.name in names or (names and alias.name == "*"))
