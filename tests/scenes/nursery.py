@@ -61,6 +61,8 @@ _SERVERS = {"mcp serve": "rye.mcp.serving", "lsp --stdio": "rye.lsp.server"}
 """Commands that need one of them, and take longest to start: what a nursery of their own imports as well."""
 
 
+_TRIES = 50
+"""How often a process tries to be given a nursery, each a tenth of a second after the one before."""
 _start = embedded.launch
 
 
@@ -195,9 +197,10 @@ def _fork(
 @cache
 def _nursery(given: frozenset[tuple[str, str]], needs: str) -> socket.socket:
     """The nursery of the programs for which Python reads these variables, and which need this module."""
-    ours = None
-    while ours is None:
-        ours = _forked_nursery(_start_first(given), needs)
+    tries = (_forked_nursery(_start_first(given), needs) for _ in range(_TRIES))
+    ours = next((each for each in tries if each is not None), None)
+    if ours is None:
+        raise RuntimeError("The process that forks the nurseries does not start.")
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
 
     def end() -> None:
@@ -248,7 +251,7 @@ def _forked_nursery(name: str, needs: str) -> socket.socket | None:
         if ours.recv(1):
             return ours
     ours.close()
-    time.sleep(0.02)
+    time.sleep(0.1)
     return None
 
 
