@@ -32,7 +32,7 @@ from registry_server.pages import release_analysis
 from rye.errors import RyeError
 from rye.registry import airgap, front_check
 from rye.registry.ownership import documents, git_messages
-from rye.registry.protocol import add_checkpoint, doors, notes, tiles, tlog_proof, wire, witness_policy
+from rye.registry.protocol import add_checkpoint, doors, joined, notes, tiles, tlog_proof, wire, witness_policy
 from rye.registry.protocol.name_map import nodes
 from rye.registry.protocol.statements import Keyset, Snapshot
 from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
@@ -128,6 +128,7 @@ DECODERS: dict[str, Decoder] = {
         f"{nodes.TITLE} leaf - 00-ff\n{HASH} 1 {HASH}\n".encode(),
         f"{nodes.TITLE} inner -\n".encode(),
     ),
+    "rye.registry.protocol.joined.split": Decoder(lambda data: joined.split(data, 2), joined.join([b"one", b""])),
     "rye.registry.protocol.notes.parse": Decoder(notes.parse, NOTE),
     "rye.registry.protocol.tiles.decode_bundle": Decoder(lambda data: tiles.decode_bundle(data, 2), b"\0\1a\0\1b"),
     "rye.registry.protocol.tlog_proof.read": Decoder(tlog_proof.read, PROOF),
@@ -202,6 +203,7 @@ MADE_OF_THESE = {
     "registry_server.api.requests.decode_request": "one for each operation, in test_arbitrary_bodies.py",
 }
 NO_DECODER = {
+    "registry_server.api.reading.joined_answer": "an answer that was made here",
     "rye.registry.protocol.name_map.nodes.Inner.of": "the bits of a prefix, from a decoded node",
     "rye.signing.verification.verify": "an item's text, with tests of its own",
     "registry_server.api.account_pages.html_answer": "a page that was made here",

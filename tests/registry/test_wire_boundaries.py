@@ -27,6 +27,7 @@ MESSAGES: list[tuple[type[Struct], bytes]] = [
     (wire.StatementResult, b'{"log":0,"duplicate":true}'),
     (wire.StatementsAnswer, b'{"results":[],"size":0}'),
     (wire.SearchResult, RESULT),
+    (wire.SimilarAnswer, b'{"names":[["tool:acme/fs/read","namespace:acme"],[]]}'),
     (wire.SearchAnswer, b'{"results":[' + RESULT + b'],"total":1}'),
     (wire.BlobAnswer, b'{"sha256":"' + HASH.encode() + b'","size":0,"duplicate":false}'),
     (wire.LiveAnswer, b'{"status":"ok"}'),
