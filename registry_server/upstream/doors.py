@@ -142,7 +142,7 @@ class Doors:
                 shown = (
                     "nothing of it is shown"
                     if state.age is None
-                    else f"its head of {state.age / 3600:.0f} hours ago is shown"
+                    else f"its last head is shown, {state.age / 3600:.1f} hours old"
                 )
                 kind = "does not answer" if isinstance(door.trouble, NoAnswer) else "is refused"
                 warnings.append(f"The upstream {state.name} {kind} ({door.trouble.code}); {shown}."[:500])

@@ -92,7 +92,7 @@ class WitnessFolder(Struct, frozen=True):
     def create(self, name: str, *, ed25519_only: bool = False) -> tuple[CosignerKey, ...]:
         """Create the folder with new keys. Raises RyeError ``already-exists``, ``note-key-invalid``."""
         if (self.root / _SETTINGS).exists():
-            raise RyeError("already-exists", f"{self.root} already has a witness.", None, what="witness")
+            raise self._is_made()
         algorithms = (cosignatures.ED25519,) if ed25519_only else (cosignatures.ED25519, cosignatures.ML_DSA_44)
         seeds = {algorithm: os.urandom(32) for algorithm in algorithms}
         cosigners = tuple(_cosigner(name, algorithm, seed) for algorithm, seed in seeds.items())
@@ -107,7 +107,7 @@ class WitnessFolder(Struct, frozen=True):
         ``note-key-invalid``, ``bad-witness`` for a security key, which signs other bytes than those that readers verify.
         """
         if (self.root / _SETTINGS).exists():
-            raise RyeError("already-exists", f"{self.root} already has a witness.", None, what="witness")
+            raise self._is_made()
         if key.hardware:
             raise _bad(
                 "a security key (ed25519-sk) signs other bytes than those that readers of cosignatures verify",
@@ -201,6 +201,10 @@ class WitnessFolder(Struct, frozen=True):
         path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}.json"
         if not path.exists() and sum(1 for _ in folder.iterdir()) < MOST_EVIDENCE:
             private_files.write(path, data.decode() + "\n")
+
+    def _is_made(self) -> RyeError:
+        hint = "`rye witness list` prints its keys. `--data DIR` makes another one in a folder of its own."
+        return RyeError("already-exists", f"{self.root} already has a witness.", hint, what="witness")
 
     def _agent_cosigner(self, name: str, line: str) -> Cosigner:
         public = read_public_line(line)

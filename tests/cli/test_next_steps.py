@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rye.cli.registry.registry_serve import next_command
 from tests.scenes.person import Person
+from tests.witness.test_deciding import LOG
 
 pytestmark = pytest.mark.processes
 
@@ -87,3 +89,34 @@ def test_without_a_lock_nothing_is_called_newest_and_the_next_step_is_to_install
         assert "`rye install` installs what rye.toml lists" in rye.ok(*words).stderr
     for words in (["why", "base"], ["update", "base"], ["diff", "base"]):
         assert "`rye install`" in rye.fails(*words, code="not-installed")["hint"]
+
+
+def test_init_names_the_registry_that_was_given(tmp_path: Path) -> None:
+    """Otherwise the commands that follow claim and publish in the default one, for good."""
+    rye = Person(tmp_path)
+    rye.ok("init", "app", "--namespace", "acme", "--registry", "https://rye.example/")
+    assert 'registry = "https://rye.example"\n' in rye.path("app/rye.toml").read_text()
+    assert rye.run("init", "other", "--registry", "rye.example", "--json").error["code"] == "bad-argument"
+    assert not rye.path("other").exists()
+    rye.write("root/rye.toml", '[project]\nregistry = "https://root.example"\n[workspace]\nmembers = ["app"]\n')
+    rye.ok("init", "root/app", "--registry", "https://rye.example")
+    assert "registry" not in rye.path("root/app/rye.toml").read_text()
+
+
+def test_a_witness_says_how_to_go_on(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    rye.ok("witness", "init", "witness.example/w", "--ed25519-only")
+    assert "`rye witness list`" in rye.run("witness", "init", "other", "--json").error["hint"]
+    for part in ("log.example+4ef0fb25+AdMh…", "log.example"):
+        assert "`rye-registry witness list`" in rye.run("witness", "add-log", part, "--json").error["hint"]
+    rye.ok("witness", "add-log", LOG.verifier.vkey)
+    (signed,) = (path for path in tmp_path.rglob("signed/*") if not path.suffix)
+    signed.write_bytes(b"")
+    listed = rye.run("witness", "list")
+    assert listed.code == 1
+    assert "`rye witness add-log VKEY --from NOTE`" in listed.stderr
+
+
+def test_a_second_registry_says_that_another_one_is_the_default() -> None:
+    assert "rye init --registry http://127.0.0.1:8421" in next_command("http://127.0.0.1:8421", is_default=False)
+    assert "rye init" not in next_command("http://127.0.0.1:8421", is_default=True)

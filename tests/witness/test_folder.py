@@ -64,6 +64,7 @@ def test_ed25519_only_makes_one_key(tmp_path: Path) -> None:
     with pytest.raises(RyeError) as raised:
         folder.create("w")
     assert raised.value.code == "already-exists"
+    assert "`rye witness list`" in (raised.value.hint or "")
 
 
 def test_what_was_signed_is_remembered_by_the_next_process(folder: WitnessFolder) -> None:

@@ -179,7 +179,8 @@ def _show_added(
             session.console.next_step(f"`rye deploy` writes {them} where {titles(here)} can read {them}.")
         else:
             session.console.next_step(
-                f"`rye deploy --target claude` writes {them} where Claude Code reads {them}; or another program."
+                f"`rye deploy --target claude` writes {them} where Claude Code reads {them}; "
+                "codex, copilot and others are targets, too."
             )
     return code
 

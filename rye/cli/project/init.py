@@ -22,6 +22,8 @@ from rye.workspace.authoring.new_project import new_project, set_up_merging
 def init(session: Session, folder: str | None, name: str | None, namespace: str | None, merge_driver: bool) -> None:
     """Create a project: a rye.toml in FOLDER (default: here).
 
+    With --registry URL, rye.toml names this registry for the items of the project.
+
     In a git checkout, .gitattributes says that rye.lock is merged by items. Each clone turns that on with --merge-driver.
     """
     root = session.path(folder) if folder else session.cwd
@@ -32,7 +34,7 @@ def init(session: Session, folder: str | None, name: str | None, namespace: str 
             )
         _set_up(session, root)
         return
-    made = new_project(root, name, namespace)
+    made = new_project(session, root, name, namespace)
     if session.json:
         member = {"workspace": str(made.workspace)} if made.workspace is not None else {}
         done = {"merge_driver": set_up_merging(root).as_json()} if merge_driver else {}

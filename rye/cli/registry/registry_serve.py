@@ -101,6 +101,15 @@ def _token(data: Path) -> tuple[str, str]:
     return str(made["name"]), str(made["token"])
 
 
+def next_command(url: str, *, is_default: bool) -> str:
+    """What to do with a registry that is served for the first time."""
+    if is_default:
+        return "Next, in a project: `rye namespace claim NAME`, then `rye publish`"
+    return (
+        f"Your default is another one, so in a new folder: `rye init --registry {url}`, then `rye namespace claim NAME`"
+    )
+
+
 def _greet(session: Session, data: Path, url: str) -> None:
     found = pin_own(session.home, data, url, lambda: _token(data))
     origin, fingerprint = found.origin, found.fingerprint
@@ -112,7 +121,7 @@ def _greet(session: Session, data: Path, url: str) -> None:
     session.console.data(f"{url}/  open this in your browser")
     session.console.data(f"registry {origin} at {url}")
     session.console.say(
-        "  You are logged in, and the registry is pinned. Next, in a project: `rye namespace claim NAME`, then `rye publish`"
+        f"  You are logged in, and the registry is pinned. {next_command(url, is_default=found.is_default)}"
     )
     session.console.say(f"  fingerprint  {fingerprint}")
     session.console.say(

@@ -94,7 +94,12 @@ def list_logs(session: Session, data: str | None) -> int:
         for algorithm, vkey in made.keys:
             session.console.data(f"{algorithm:<10} {vkey}")
         session.console.table([[log.origin, log.problem or str(log.size)] for log in logs], ["LOG", "SIZE"])
-    return 1 if any(log.problem is not None for log in logs) else 0
+    lost = any(log.problem is not None for log in logs)
+    if lost:
+        session.console.say(
+            "`rye witness add-log VKEY --from NOTE` continues from a checkpoint that this witness signed."
+        )
+    return 1 if lost else 0
 
 
 @command("verify")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -15,8 +16,12 @@ from rye.project.layout import MANIFEST, Project, is_in_checkout, workspace_abov
 from rye.project.manifest import parse_manifest
 from rye.project.new_manifest import new_manifest
 from rye.project.ownership import refuse_wide_folder
+from rye.project.registries import normal_address
 from rye.storage.atomic import replace_file
 from rye.workspace.authoring.merge_driver import MergeDriver, set_up_clone, write_attributes
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
 
 
 class NewProject(Struct, frozen=True):
@@ -29,8 +34,9 @@ class NewProject(Struct, frozen=True):
     """What was set up for merging rye.lock; None outside a git checkout."""
 
 
-def new_project(root: Path, name: str | None, namespace: str | None) -> NewProject:
-    """Create a project in ``root``, which is created if missing. ``name``: by default, the folder's name.
+def new_project(context: Context, root: Path, name: str | None, namespace: str | None) -> NewProject:
+    """Create a project in ``root``, which is created if missing. ``name``: by default, the folder's name. A registry that
+    the context names is the project's; that of a workspace's member is the root's.
 
     Raises UsageError ``bad-argument``, or ``contradiction`` for a workspace member's namespace, and RyeError ``already-exists``
     or ``wide-folder``.
@@ -56,8 +62,9 @@ def new_project(root: Path, name: str | None, namespace: str | None) -> NewProje
             "namespace.",
             "Leave --namespace out; [project] namespace belongs in the root's rye.toml.",
         )
+    registry = normal_address(context.registry, context.cwd) if context.registry and workspace is None else None
     root.mkdir(parents=True, exist_ok=True)
-    text = new_manifest(name or root.resolve().name, namespace, None)
+    text = new_manifest(name or root.resolve().name, namespace, registry)
     parse_manifest(text)
     replace_file(manifest, text.encode())
     if workspace is None and is_in_checkout(root):

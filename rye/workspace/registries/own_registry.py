@@ -24,6 +24,8 @@ class OwnRegistry(Struct, frozen=True):
 
     origin: str
     fingerprint: str
+    is_default: bool
+    """Whether commands use it where nothing else names a registry."""
 
 
 def default_folder(home: Home) -> Path:
@@ -49,6 +51,7 @@ def pin_own(home: Home, data: Path, url: str, make_token: MakeToken) -> OwnRegis
     if url.rstrip("/") not in stored_credentials(home):
         name, token = make_token()
         store_credential(home, Credential(url, token, name))
-    if read_settings(home).get("registry") is None:
+    default = read_settings(home).get("registry")
+    if default is None:
         set_setting(home, "registry", url)
-    return OwnRegistry(origin, fingerprint)
+    return OwnRegistry(origin, fingerprint, default is None or str(default).rstrip("/") == url.rstrip("/"))

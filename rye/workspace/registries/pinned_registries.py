@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -21,11 +21,13 @@ from rye.text.lazy import lazy_module
 from rye.workspace.registries.registry_access import configured, open_registry
 
 if TYPE_CHECKING:
+    from rye.describing import words
     from rye.registry.trust import keysets
     from rye.registry.trust.cosigned import CosignedHead
     from rye.workspace.context import Context
     from rye.workspace.registries import witness_policies
-else:  # only for a registry's state, and for one with witnesses
+else:  # only for a registry's state, and for one with witnesses or upstreams
+    words = lazy_module("rye.describing.words")
     keysets = lazy_module("rye.registry.trust.keysets")
     witness_policies = lazy_module("rye.workspace.registries.witness_policies")
 
@@ -125,8 +127,7 @@ def _seen_upstreams(context: Context, registry: str) -> Iterator[str]:
         seen = "not read yet"
         if state is not None and state.head is not None and state.checkpoint is not None:
             time = Snapshot.parse(note_text(decode_head(state.head.encode()).snapshot)).time
-            hours = (context.now() - time) // timedelta(hours=1)
-            seen = f"{state.checkpoint.size} entries at {write_time(time)}, {hours} hours ago"
+            seen = f"{state.checkpoint.size} entries at {write_time(time)}, {words.age(time, context.now(), 'ago')}"
         yield f"{upstream.origin} ({', '.join(upstream.namespaces)}): {seen}"
 
 

@@ -14,7 +14,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.cosignatures import CosignerKey, TreeHead, read_cosignatures
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
-from rye.registry.protocol.witness_policy import MAX_POLICY_BYTES, read_policy, simple_policy
+from rye.registry.protocol.witness_policy import MAX_POLICY_BYTES, LogKey, read_policy, simple_policy
 from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.lazy import lazy_module
@@ -79,9 +79,9 @@ def _require_plain(name: str) -> None:
 def add_log(folder: WitnessFolder, vkeys: Sequence[str], last: Path | None, *, forget: bool) -> tuple[str, int]:
     """Cosign a log from now on; return its origin and the size that was cosigned last. ``last``: a checkpoint to continue from.
 
-    Raises RyeError ``several-logs``, ``bad-witness``, UsageError ``usage``.
+    Raises RyeError ``several-logs``, ``bad-witness``, ``note-…`` for a key, UsageError ``usage``.
     """
-    keys = tuple(map(log_key, vkeys))
+    keys = tuple(map(_whole_key, vkeys))
     if len({key.name for key in keys}) > 1:
         shown = " and ".join(sorted({key.name for key in keys}))
         raise RyeError("several-logs", f"The keys belong to different logs: {shown}.", "Add them one after the other.")
@@ -90,6 +90,14 @@ def add_log(folder: WitnessFolder, vkeys: Sequence[str], last: Path | None, *, f
     note = None if last is None else read_bytes(last, MAX_NOTE_BYTES)
     log = folder.add_log(keys, last=note, forget=forget)
     return log.origin, log.head.size
+
+
+def _whole_key(text: str) -> LogKey:
+    try:
+        return log_key(text)
+    except RyeError as error:
+        error.hint = "Copy all of the log's key. `rye-registry witness list` prints that of a Rye registry."
+        raise
 
 
 def list_witness(folder: WitnessFolder) -> tuple[WitnessKeys, list[Kept]]:
