@@ -2,7 +2,8 @@
 
 Admission refuses names that fold to the same letters. What is told here is more, and refuses nothing: namespaces one letter
 apart, the same item in such a namespace, and, of what search finds for its words, items one letter apart. The work is bounded
-for any number of names: an index finds each spelling that a name could be confused with.
+for any number of names: an index finds each spelling that a name could be confused with. Those of 20 long namespaces are 100,000,
+so they have one thread, which refuses what is too much: searches, publishing and the health check keep theirs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from registry_server.api.operations import Parameter, described
 from registry_server.api.private_reading import require_reader
 from registry_server.api.requests import json_answer, reader_of, service_of
 from registry_server.api.service import Service
-from registry_server.api.sessions import reading
 from registry_server.pages.limits import PAGES
 from registry_server.sequencer.columns import folded
 from registry_server.storage.prepared import Among, Prepared
@@ -101,7 +101,8 @@ async def _similar(request: Request[Any, Any, State]) -> Response[bytes]:
             raise RyeError("bad-request", f"{name[:80]!r} is not a name.", "Names are KIND:ID and namespace:NAME.")
     await service.pages.turn(PAGES.search_pace_seconds)
     found = {name: await _of_these_words(service, name) for name in dict.fromkeys(asked)}
-    told = await reading(service, lambda connection: similar_names(connection, asked, found))
+    looked = service.searches.look(lambda connection: similar_names(connection, asked, found))
+    told = await asyncio.wrap_future(looked)
     return json_answer(wire.encode_json(wire.SimilarAnswer(told)))
 
 

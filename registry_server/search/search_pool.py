@@ -8,9 +8,9 @@ the work.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -21,6 +21,7 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
 
+_T = TypeVar("_T")
 #: How PostgreSQL runs a search: without JIT and parallel workers, and always in the order of the rows, so that the same query
 #: finds the same results among many. It expects that any limit is reached early, so it would rather read the whole table than
 #: look up 64 namespaces in the index. With less memory, it would remember pages instead of the rows of a common word, and
@@ -64,6 +65,9 @@ class SearchPool:
             settings.search_waiting,
             "The registry is answering too many searches.",
         )
+        self._looks = BoundedThreads(
+            "rye-similar", 1, settings.search_waiting, "The registry is looking for too many similar names."
+        )
 
     @property
     def taken(self) -> int:
@@ -85,23 +89,35 @@ class SearchPool:
         """Run :func:`registry_server.search.finding.find` in a thread and return its future. Raises RyeError
         ``busy``."""
 
-        def work() -> SearchResults:
-            with database.reader(self._engine) as connection:
-                return find(
-                    connection,
-                    query,
-                    kind=kind,
-                    namespace=namespace,
-                    visible=visible,
-                    limit=limit,
-                    offset=offset,
-                    order=order,
-                    is_counted=is_counted,
-                )
+        def work(connection: sa.Connection) -> SearchResults:
+            return find(
+                connection,
+                query,
+                kind=kind,
+                namespace=namespace,
+                visible=visible,
+                limit=limit,
+                offset=offset,
+                order=order,
+                is_counted=is_counted,
+            )
 
-        return self._threads.submit(work)
+        return self._threads.submit(self._reading(work))
+
+    def look(self, work: Callable[[sa.Connection], _T]) -> Future[_T]:
+        """Look for similar names in their one thread, which takes no search's place, and return the future. Raises RyeError
+        ``busy``."""
+        return self._looks.submit(self._reading(work))
+
+    def _reading(self, work: Callable[[sa.Connection], _T]) -> Callable[[], _T]:
+        def run() -> _T:
+            with database.reader(self._engine) as connection:
+                return work(connection)
+
+        return run
 
     def close(self) -> None:
         """Accept no more searches. Running ones finish."""
         self._threads.close()
+        self._looks.close()
         self._engine.dispose()
