@@ -491,27 +491,27 @@ class RegistryClient:
                 if self._waiting is not None:  # seen in a head that witnesses have not cosigned yet
                     raise TrustError("not-cosigned", f"{was} enough witnesses have not cosigned that so far.")
                 raise TrustError("takedown-vanished", f"{was} {self.origin} no longer shows that.")
-        self._ask_what_is_held([identity for identity in found if identity not in self._held])
+        self._ask_what_is_held({identity: found[identity] for identity in found if identity not in self._held})
         return {
             identity: with_held(without_distrusted(found[identity], self.distrusted), self._held.get(identity, {}))
             for identity in wanted
             if identity in found
         }
 
-    def _ask_what_is_held(self, identities: Iterable[Identity]) -> None:
+    def _ask_what_is_held(self, histories: Mapping[Identity, ItemHistory]) -> None:
         """Ask what a registry that serves this one's files to its members holds back of these items, in words, by version. If it
-        is not asked, what it said last holds."""
+        is not asked, what it said last holds: of versions that exist, so that it cannot fill the disk with others."""
         host = door_host(self.address, self.origin)
         if host is None:
             return
         policy = f"by policy of {urlsplit(host).netloc}"
         if not self.was_asked:
             told = read_held(self._store.folder, self.origin, self.address)
-            for identity in identities:
+            for identity in histories:
                 words_by_version = told.get(str(identity), {})
                 self._held[identity] = {version: f"{policy}: {words}" for version, words in words_by_version.items()}
             return
-        asked = {identity: self._names.entry(str(identity)) for identity in identities}
+        asked = {identity: self._names.entry(str(identity)) for identity in histories}
         entries = {identity: entry for identity, entry in asked.items() if entry is not None}
         requests = [Request(held_path(entry.sha256), MAX_HELD_BYTES) for entry in entries.values()]
         answers: dict[str, dict[str, str]] = {}
@@ -521,8 +521,9 @@ class RegistryClient:
                     raise fetched
                 self._held[identity] = {}  # a copy of the files in a folder: it holds nothing back
                 continue
-            answers[str(identity)] = decode_held(fetched)
-            words_by_version = answers[str(identity)]
+            exist = {record.version for record in histories[identity].records}
+            words_by_version = {version: words for version, words in decode_held(fetched).items() if version in exist}
+            answers[str(identity)] = words_by_version
             self._held[identity] = {version: f"{policy}: {words}" for version, words in words_by_version.items()}
         remember_held(self._store.folder, self.origin, self.address, answers)
 

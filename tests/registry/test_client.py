@@ -18,11 +18,12 @@ from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.client import RegistryClient
 from rye.registry.first_contact import AcceptRoot, PinProposal
 from rye.registry.protocol import wire
-from rye.registry.protocol.doors import door_address, held_path
+from rye.registry.protocol.doors import HeldRelease, HeldReleases, door_address, held_path
 from rye.registry.protocol.name_map import EMPTY_MAP
 from rye.registry.protocol.name_map import nodes as map_nodes
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.cache import Cache
+from rye.registry.store.pins import read_held
 from rye.registry.store.state import StateStore
 from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
@@ -467,3 +468,16 @@ def test_a_door_is_asked_once_in_a_run_what_it_holds_back_of_an_item(reader: Rea
             [record] = client.histories(wanted)[TOOL].records
             assert record.held == "by policy of company.example: it is blocked"
         assert [kind for wave in reader.waves() for kind in wave if kind == "held"] == ["held"] * 2
+
+
+def test_a_door_cannot_fill_the_disk_with_versions_that_do_not_exist(reader: ReaderState) -> None:
+    """Each answer has up to 4 MB, and what is held back is remembered for each item."""
+    origin = reader.registry.origin
+    address = door_address("https://company.example", origin)
+    index = hashlib.sha256(reader.registry.index_files()[str(TOOL)]).hexdigest()
+    invented = [HeldRelease(f"9.9.{number}", "x" * 300) for number in range(10_000)]
+    answer = HeldReleases([HeldRelease("1.0.0", "it is blocked"), *invented])
+    reader.registry.files[held_path(index)] = wire.encode_json(answer)
+    with reader.client(reader.registry.fingerprint, address=address) as client:
+        client.histories([TOOL])
+    assert read_held(reader.store.folder, origin, address) == {str(TOOL): {"1.0.0": "it is blocked"}}
