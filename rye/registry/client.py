@@ -498,6 +498,11 @@ class RegistryClient:
             if identity in found
         }
 
+    @property
+    def is_through_a_door(self) -> bool:
+        """Whether another registry serves this one's files, which may hold releases back from one moment to the next."""
+        return door_host(self.address, self.origin) is not None
+
     def _ask_what_is_held(self, histories: Mapping[Identity, ItemHistory]) -> None:
         """Ask what a registry that serves this one's files to its members holds back of these items, in words, by version. If it
         is not asked, what it said last holds: of versions that exist, so that it cannot fill the disk with others."""

@@ -86,7 +86,7 @@ class TestMembers:
 
     def test_a_member_reads_and_no_shared_cache_keeps_it(self, club: LocalRegistry) -> None:
         token = club.token(scopes=["read"])
-        for path in ("/head", file_of(club, ACME), "/api/v1/search?q=item"):
+        for path in ("/head", file_of(club, ACME), "/api/v1/search?q=item", "/api/v1/similar?name=namespace:acne"):
             answer = club.get(path, token)
             assert answer.status_code == 200, path
             assert answer.headers["cache-control"].startswith("private")
@@ -113,12 +113,13 @@ class TestMembers:
             assert headers["cache-control"].split(", ")[0] == "private", path
 
     def test_a_token_that_may_not_read_is_told_so(self, club: LocalRegistry) -> None:
-        for path in ("/head", "/api/v1/search?q=item"):
+        for path in ("/head", "/api/v1/search?q=item", "/api/v1/similar?name=namespace:acne"):
             answer = club.get(path, club.token(scopes=["publish"]))
             assert (answer.status_code, error_code(answer)) == (403, "insufficient-scope")
 
-    def test_search_needs_a_token(self, club: LocalRegistry) -> None:
-        answer = club.get("/api/v1/search?q=item")
+    @pytest.mark.parametrize("path", ["/api/v1/search?q=item", "/api/v1/similar?name=namespace:acne"])
+    def test_search_needs_a_token(self, club: LocalRegistry, path: str) -> None:
+        answer = club.get(path)
         assert (answer.status_code, error_code(answer)) == (401, "unauthorized")
 
     def test_an_expired_or_revoked_token_reads_nothing(self, club: LocalRegistry) -> None:

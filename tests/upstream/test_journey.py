@@ -166,6 +166,49 @@ def test_what_is_locked_is_refused_once_the_company_blocks_it(company: Registry,
     fresh.ok("ci")  # the control
 
 
+def test_rolling_back_brings_no_release_back_that_the_company_blocks(company: Registry, other: Registry) -> None:
+    """Not in an outage either, if a run saw that it is blocked: a look at the item is enough."""
+    tools = other.owner("tools")
+    tools.release("work/one")
+    tools.release("work/one", "1.1.0")
+    serve_with(company, upstream_of(other))
+    person = colleague(company, other)
+    person.ok("add", "tools/work/one@=1.1.0", "--yes")
+    person.ok("add", "tools/work/one@=1.0.0", "--yes")
+    serve_with(company, upstream_of(other, 'block = ["directive:tools/work/one@1.1.0"]'))
+    person.run("info", "tools/work/one@1.1.0")
+    told = person.fails("rollback", "--yes", code="release-held")
+    company.stop()
+    assert person.fails("rollback", "--yes", code="release-held")["message"] == told["message"]
+    assert '"=1.0.0"' in person.path("rye.toml").read_text()
+    company.start()
+    serve_with(company, upstream_of(other))
+    person.ok("info", "tools/work/one@1.1.0")
+    company.stop()
+    person.ok("rollback", "--yes")  # the control
+
+
+def test_outdated_follows_what_the_company_holds_back_also_under_the_same_head(
+    company: Registry, other: Registry
+) -> None:
+    tools = other.owner("tools")
+    tools.release("work/one")
+    tools.release("work/one", "1.1.0")
+    blocking = upstream_of(other, 'block = ["directive:tools/work/one@1.1.0"]')
+    serve_with(company, blocking)
+    person = colleague(company, other)
+    person.ok("add", "tools/work/one", "--yes")
+
+    def newest() -> list[str]:
+        return [row["latest"] for row in person.run("outdated", "--json").json["outdated"]]
+
+    assert newest() == []
+    serve_with(company, upstream_of(other))
+    assert newest() == ["1.1.0"]
+    serve_with(company, blocking)
+    assert newest() == []
+
+
 def test_a_namespace_of_the_company_wins_and_the_conflict_is_said(company: Registry, other: Registry) -> None:
     other.owner("tools").release("work/one")
     other.owner("more").release("work/one")

@@ -76,7 +76,9 @@ def _outdated(context: Context, project: Project, member: str | None) -> Outdate
         held = sources.held(state.lock.items)
         if len(held) == len(state.lock.items):
             raise next(iter(held.values()))[1]
-        timeless = not (held or manifest.sources or environment.policy.minimum_release_age)
+        timeless = not (held or manifest.sources or environment.policy.minimum_release_age) and not any(
+            sources.client(namespace).is_through_a_door for namespace in namespaces
+        )
         rows = _remembered(sources, _key(state, environment, sources, namespaces)) if timeless else None
         if rows is None:
             rows = _found(manifest, state.lock, sources, environment)
