@@ -79,6 +79,14 @@ def test_where_no_server_says_all_names_are_read_as_before(error: ApiError) -> N
     assert found(Server(error=error)) == PROVED
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_strangers_who_keep_the_server_busy_stop_nobody_from_publishing(status: int) -> None:
+    """Each such question is work, so a flood of them is refused. It may hide what a server that lies may hide."""
+    client, error = Large(), ApiError("busy", "Too many.", status=status)
+    assert found(Server(error=error), client=client) == {"namespace:amce"}
+    assert max(client.listed) < 100_000
+
+
 def test_a_server_that_refuses_or_fails_ends_the_command() -> None:
     for error in (ApiError("unauthorized", "No.", status=401), ApiError("internal", "Broken.", status=500)):
         with pytest.raises(ApiError):

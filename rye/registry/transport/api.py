@@ -28,7 +28,7 @@ else:
 
 _A = TypeVar("_A")
 _ANSWER_BYTES = 8 * 1024 * 1024
-_BUSY = frozenset({429, 503})
+BUSY = frozenset({429, 503})
 """The registry is busy. Repeating the request later is harmless: whatever was stored or logged is then a duplicate."""
 
 
@@ -186,7 +186,7 @@ class RegistryApi:
             if response.is_success:
                 return body
             refusal = self._refusal(response.status_code, body)
-            is_busy = refusal.status in _BUSY and refusal.code not in wire.OPERATOR_ERRORS
+            is_busy = refusal.status in BUSY and refusal.code not in wire.OPERATOR_ERRORS
             if not is_busy or not pauses:
                 raise refusal
             time.sleep(pauses.pop(0))

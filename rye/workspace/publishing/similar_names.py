@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rye.items.look_alikes import likeliest
 from rye.limits import REGISTRY
 from rye.registry.protocol.wire import NAMESPACE, SIMILAR_ASKED, namespace_name
-from rye.registry.transport.api import ApiError
+from rye.registry.transport.api import BUSY, ApiError
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
@@ -32,9 +32,12 @@ def similar_names(client: RegistryClient, api: Callable[[], RegistryApi], asked:
     try:
         told = _told(api(), asked)
     except ApiError as error:
-        if error.code not in _WITHOUT and error.status != 404:
+        if error.status in BUSY:
+            told = set()  # strangers who keep it busy stop nobody from publishing: it could have hidden as much
+        elif error.code in _WITHOUT or error.status == 404:
+            return client.every_name(REGISTRY.listed_names) or frozenset()
+        else:
             raise
-        return client.every_name(REGISTRY.listed_names) or frozenset()
     spaces = [name.partition(":")[2] for name in asked if name.partition(":")[0] == NAMESPACE]
     return client.existing({*told, *(namespace_name(other) for space in spaces for other in likeliest(space))})
 
