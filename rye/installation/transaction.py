@@ -177,8 +177,11 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     # Check before creating anything: all of this can come from a hostile repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
         refuse_links(project.root, place)
-    with contextlib.suppress(FileNotFoundError), Records.opened(project, make=False) as records:
-        _read_journal(records)
+    try:
+        with contextlib.suppress(FileNotFoundError), Records.opened(project, make=False) as records:
+            _read_journal(records)
+    except NotADirectoryError as error:
+        raise _not_written_by_rye() from error
     try:
         with records_of(project) as records, file_lock(work / "lock", LOCK_SECONDS):
             _recover(project, records)
@@ -495,12 +498,16 @@ def _read_journal(records: Records) -> list[_JournalRow] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise TransactionError(
-            "journal-damaged",
-            "The record of an interrupted installation, .ai/.rye/journal, was not written by Rye.",
-            "Find out who put it there, then delete the folder .ai/.rye and run `rye install`.",
-        ) from error
+        raise _not_written_by_rye() from error
     return rows
+
+
+def _not_written_by_rye() -> TransactionError:
+    return TransactionError(
+        "journal-damaged",
+        "The record of an interrupted installation, .ai/.rye/journal, was not written by Rye.",
+        "Find out who put it there, then delete the folder .ai/.rye and run `rye install`.",
+    )
 
 
 def _row_of(row: dict[str, object]) -> _JournalRow:
