@@ -178,10 +178,7 @@ def _show_added(
         if here:
             session.console.next_step(f"`rye deploy` writes {them} where {titles(here)} can read {them}.")
         else:
-            session.console.next_step(
-                f"`rye deploy --target claude` writes {them} where Claude Code reads {them}; "
-                "codex, copilot and others are targets, too."
-            )
+            session.console.next_step(f"`rye deploy --target claude` writes {them} for Claude Code (or codex, …).")
     return code
 
 
