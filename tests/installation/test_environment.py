@@ -184,6 +184,12 @@ def test_a_release_is_old_enough_to_the_second(age: int, allowed: bool) -> None:
     assert (refused(policy, ROW, now=now) is None) is allowed
 
 
+def test_a_release_of_the_future_is_fine_where_no_age_is_asked_for() -> None:
+    before = RELEASED - timedelta(hours=1)
+    assert environment(Policy(), before).exclusions(RECORD) == {}
+    assert refused(Policy(), ROW, now=before) is None
+
+
 # What an installed item is refused for besides
 
 
@@ -209,7 +215,8 @@ def test_rights_tools_and_mentions_are_refused_as_they_are_when_something_is_ins
         assert said is not None
         assert raised.value.message.endswith(f"\n  {ROW.identity}@1.0.0: {said}")
         violations: Any = raised.value.details["violations"]
-        assert [violation["item"] for violation in violations] == [str(ROW.identity)]
+        assert [set(violation) for violation in violations] == [{"item", "version", "rule", "capability"}]
+        assert (violations[0]["item"], violations[0]["version"]) == (str(ROW.identity), "1.0.0")
         environment(Policy()).require([(item, mentions)])
 
 
