@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import http.client
 import os
 import shutil
 import signal
@@ -25,13 +24,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from install_tools.counting import Counting
 from install_tools.packages import name_of
 from install_tools.rye import ORIGIN, PROGRAM
 from install_tools.rye import _fill as fill_with_items
 from install_tools.tool import SETTINGS
-from outdated import Counting, Handler
 from publish_tools.peer import cpu_of
 from publish_tools.registry import BLOB, Publisher, _accepted, letters
 
@@ -48,34 +46,6 @@ ITEMS = 100
 OF_A_NAMESPACE = 50
 BATCH = 500
 MOST_REQUESTS = 150
-
-
-class Forwarding(Handler):
-    """Forwards what publishers send as well."""
-
-    def do_GET(self) -> None:
-        self._forward(None)
-
-    def do_POST(self) -> None:
-        self._forward(self.rfile.read(int(self.headers.get("content-length") or 0)))
-
-    def _forward(self, body: bytes | None) -> None:
-        kept = ("if-none-match", "accept", "authorization", "content-type")
-        headers = {name: value for name, value in self.headers.items() if name.lower() in kept}
-        connection = http.client.HTTPConnection(urlsplit(self.server.target).netloc, timeout=120)
-        connection.request(self.command, self.path, headers=headers, body=body)
-        answer = connection.getresponse()
-        data = answer.read()
-        self.server.seen.append((self.path, answer.status, len(data)))
-        self.send_response(answer.status)
-        for name in ("ETag", "Content-Type"):
-            if (value := answer.headers.get(name)) is not None:
-                self.send_header(name, value)
-        if answer.status != 304:
-            self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-        connection.close()
 
 
 def fill(base: Path, names: int) -> None:
@@ -172,7 +142,6 @@ def measure(registry: Path, names: int) -> list[str]:
         stack.callback(stop_embedded, process)
         print(f"{names:,} names: a start takes {cpu_of(process.pid):.1f} s of processor time")
         server = Counting()
-        server.RequestHandlerClass = Forwarding
         server.target = address
         threading.Thread(target=server.serve_forever, daemon=True).start()
         stack.callback(server.shutdown)

@@ -11,7 +11,6 @@ it, and ``rye outdated`` to give up.
 from __future__ import annotations
 
 import argparse
-import http.client
 import signal
 import socket
 import subprocess
@@ -20,58 +19,16 @@ import tempfile
 import threading
 import time
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
-from urllib.parse import urlsplit
 
+from install_tools.counting import Counting
 from install_tools.packages import name_of
 from install_tools.rye import PROGRAM, Rye
 
 BOUND_SECONDS = 0.15
 AWAY_SECONDS = 1.0
 FAIL_SECONDS = 3.0
-
-
-class Counting(ThreadingHTTPServer):
-    """Forwards requests to a registry. ``seen``: path, status and body size of each."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.target = ""
-        self.seen: list[tuple[str, int, int]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # or each body waits 40 ms for word that its head arrived
-    server: Counting
-
-    def do_GET(self) -> None:
-        connection = http.client.HTTPConnection(urlsplit(self.server.target).netloc, timeout=30)
-        kept = {name: value for name, value in self.headers.items() if name.lower() in ("if-none-match", "accept")}
-        connection.request("GET", self.path, headers=kept)
-        answer = connection.getresponse()
-        data = answer.read()
-        self.server.seen.append((self.path, answer.status, len(data)))
-        self.send_response(answer.status)
-        for name in ("ETag", "Content-Type"):
-            if (value := answer.headers.get(name)) is not None:
-                self.send_header(name, value)
-        if answer.status != 304:
-            self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-        connection.close()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: only times are printed."""
 
 
 class Behind(Rye):

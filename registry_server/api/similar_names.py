@@ -1,4 +1,4 @@
-"""Which existing names people may confuse with a new one, for whoever is about to claim or publish it.
+"""Existing names that people may confuse with a new one, for somebody who is about to claim or publish it.
 
 Admission refuses names that fold to the same letters. What is told here is more, and refuses nothing: namespaces one letter
 apart, the same item in such a namespace, and, of what search finds for its words, items one letter apart. The work is bounded

@@ -92,8 +92,8 @@ def _is_old(known: _Complete) -> bool:
 
 
 def _looked_at_from(connection: sa.Connection, known: _Complete | None) -> int:
-    """The number from which on documents may not be described. 0: look at all of them. If the newest was removed, its number may
-    be another's by now."""
+    """The number from which on documents may not be described. 0: look at all of them. If the newest was removed, another
+    one may have its number now."""
     if known is None or _is_old(known):
         return 0
     return known.newest[0] if connection.execute(_NUMBERED, {"number": known.newest[0]}).first() == known.newest else 0

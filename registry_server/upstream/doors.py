@@ -77,7 +77,7 @@ class Doors:
 
     def _served(self) -> list[Door]:
         """The doors whose place nobody else has. Another registry chooses its own origin, so it could be called like this one, or
-        lead into the files of a third one (``registry.example/blobs``): then whoever comes first in the settings keeps the place.
+        lead into the files of a third one (``registry.example/blobs``): then the first one in the settings keeps the place.
         """
         served: list[Door] = []
         for door in self.all:

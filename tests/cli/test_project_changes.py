@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from rye.workspace.trusting.acceptance import agreed_file
 from tests.cli.test_claims import clone
 from tests.cli.test_overlay import FORMULA, entry
+from tests.scenes.approvals import agreed_file
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 

@@ -30,12 +30,12 @@ from rye.workspace.installing.install import install
 from rye.workspace.installing.install_request import InstallRequest, LockUse, Proposal
 from rye.workspace.installing.updating import update
 from rye.workspace.items.rendering import RenderRequest, render
-from rye.workspace.trusting.acceptance import agreed_file
 from rye.workspace.trusting.project_changes import grants_in_force, require_granted
 from rye.workspace.trusting.trusting_project import accept_project
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.scenes.approvals import agreed_file
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.sources.texts import skill as folder_skill

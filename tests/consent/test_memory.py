@@ -35,7 +35,6 @@ from rye.storage.home import Home
 from rye.storage.safe_files import file_lock
 from rye.workspace.trusting.acceptance import (
     accepted_before,
-    agreed_file,
     agreement,
     forget,
     is_unmarked,
@@ -47,6 +46,7 @@ from rye.workspace.trusting.acceptance import (
     trusts_lock,
 )
 from tests.installation.test_transaction_rounds import without_waiting
+from tests.scenes.approvals import agreed_file
 
 HASH = "0123456789abcdef" * 4
 RUN = Run("tool-code", "run.py", "python", HASH)

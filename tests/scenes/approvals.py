@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from rye.consent.ask import Approved, Ask, hook_text, run_text
 from rye.consent.changes import NewSigner
+from rye.consent.memory import Memory
 from rye.consent.sorts import SORTS
 from rye.installation.plan import Action, ItemChange
 from rye.items.identity import Identity
 from rye.project.declared_sources import is_source_origin
+from rye.project.layout import Project
 from rye.project.lock import LockedItem
+from rye.storage.home import Home
+
+
+def agreed_file(home: Home, project: Project) -> Path | None:
+    """The user's file about this checkout; None if the checkout has no mark."""
+    return Memory(home.data / "accepted", project.root).path
 
 
 def but(*, rules: int | None = None, signer: object = ..., **given: Iterable[Any]) -> Callable[[Approved], Approved]:

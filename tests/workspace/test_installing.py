@@ -30,7 +30,8 @@ from rye.workspace.installing.item_listing import item_rows
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update
-from rye.workspace.trusting.acceptance import accepted_before, agreed_file, remember, remembered
+from rye.workspace.trusting.acceptance import accepted_before, remember, remembered
+from tests.scenes.approvals import agreed_file
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry

@@ -114,11 +114,6 @@ def own_record(home: Home, project: Project, folder: str) -> Path:
     return named_by_path(home.data / folder, project.root)
 
 
-def agreed_file(home: Home, project: Project) -> Path | None:
-    """The user's file about this checkout; None if the checkout has no mark."""
-    return _memory(home, project).path
-
-
 _ACCEPTED = Ask("", "project", "accepted")
 
 
