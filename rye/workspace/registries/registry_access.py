@@ -94,14 +94,11 @@ def open_registry(
     if not named and fingerprint is None:
         require_contact(context, address)
     with _what_was_meant(context, address):
-        client = asked or RegistryClient.unasked(
+        client = asked or _unasked(
+            context,
             address,
-            store=StateStore(context.home.registries),
-            cache=Cache(context.home.registry_cache),
-            offline=context.offline,
-            token=token or reading_token(context, address, address if named else None),
-            distrusted=distrusted_keys(context.home),
-            witnesses=witnesses or given_demand(context, address),
+            token or reading_token(context, address, address if named else None),
+            witnesses or given_demand(context, address),
             writes=writes,
             joins=joins,
         )
@@ -117,21 +114,36 @@ def ask_at_once(context: Context, addresses: Iterable[str]) -> dict[str, Registr
     """Ask those of these registries that this user pinned for their heads, all at once, so that those which are silent cost one
     time limit together. Returns their clients, which are then opened one after the other."""
     asked = {
-        address: RegistryClient.unasked(
-            address,
-            store=StateStore(context.home.registries),
-            cache=Cache(context.home.registry_cache),
-            offline=context.offline,
-            token=reading_token(context, address),
-            distrusted=distrusted_keys(context.home),
-            witnesses=given_demand(context, address),
-        )
+        address: _unasked(context, address, reading_token(context, address), given_demand(context, address))
         for address in addresses
         if context.offline or is_known(context, address)
     }
     for client in asked.values():
         client.ask_ahead()
     return asked
+
+
+def _unasked(
+    context: Context,
+    address: str,
+    token: Callable[[], str | None],
+    witnesses: WitnessDemand | None,
+    *,
+    writes: bool = False,
+    joins: bool = False,
+) -> RegistryClient:
+    """The client of :func:`open_registry`, before it has asked for anything."""
+    return RegistryClient.unasked(
+        address,
+        store=StateStore(context.home.registries),
+        cache=Cache(context.home.registry_cache),
+        offline=context.offline,
+        token=token,
+        distrusted=distrusted_keys(context.home),
+        witnesses=witnesses,
+        writes=writes,
+        joins=joins,
+    )
 
 
 @contextmanager
