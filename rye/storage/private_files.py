@@ -67,12 +67,17 @@ def read_trusted_if_any(path: Path) -> bytes | None:
 
     Raises as :func:`read_trusted` does.
     """
-    try:
-        return read_trusted(path)
-    except FileNotFoundError:
-        if os.path.lexists(path):
-            raise OSError("it is a link to a file that is not there") from None
-        return None
+    while True:
+        try:
+            return read_trusted(path)
+        except FileNotFoundError:
+            try:
+                found = path.lstat()
+            except FileNotFoundError:
+                return None
+            if stat.S_ISLNK(found.st_mode):
+                raise OSError("it is a link to a file that is not there") from None
+        # It is there now: another program has just written it.
 
 
 def read_secret(path: Path) -> bytes:

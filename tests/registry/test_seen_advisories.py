@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -14,6 +15,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol.statements import Revocation
 from rye.registry.store.pins import state_path
 from rye.registry.store.seen_advisories import SeenAdvisories, read_advisories, remember_advisories
+from rye.storage.safe_files import open_regular
 from tests.registry.simulated_registry import SimulatedRegistry
 from tests.registry.test_client import ReaderState
 from tests.registry.test_records import NEW, OLD, TOOL, history_of
@@ -136,6 +138,31 @@ def test_what_two_programs_see_at_once_is_kept_of_both(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda one: remember_advisories(tmp_path, ORIGIN, registry.size, [one]), histories))
     assert set(read_advisories(tmp_path, ORIGIN)) == {str(tool) for tool in tools}
+
+
+def test_the_first_thing_seen_by_another_program_while_this_one_looks_counts(
+    advised: SimulatedRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is not there yet when it is opened, and there right afterwards: it is no link to nothing."""
+    content = file_of(tmp_path).read_bytes()
+    file_of(tmp_path).unlink()
+
+    def too_early(path: Path) -> BinaryIO:
+        if file_of(tmp_path).exists():
+            return open_regular(path)
+        file_of(tmp_path).touch(0o600)
+        file_of(tmp_path).write_bytes(content)
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr("rye.storage.private_files.open_regular", too_early)
+    assert ranges(tmp_path) == {NUMBER: "*"}
+
+
+def test_a_link_to_a_file_that_is_gone_is_not_nothing(advised: SimulatedRegistry, tmp_path: Path) -> None:
+    file_of(tmp_path).unlink()
+    file_of(tmp_path).symlink_to(tmp_path / "gone.json")
+    with pytest.raises(RyeError, match="a link to a file that is not there"):
+        read_advisories(tmp_path, ORIGIN)
 
 
 def test_a_reader_that_stays_open_sees_what_another_program_saw(registry: SimulatedRegistry, tmp_path: Path) -> None:
