@@ -26,9 +26,9 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.limits import OVERRIDES
 from rye.project.layout import Project
-from rye.storage.atomic import replace_file
 from rye.storage.home import Home
-from rye.storage.safe_files import open_regular, read_bytes, real_folder
+from rye.storage.opened_folder import OpenedFolder, opened_folder
+from rye.storage.safe_files import read_bytes
 
 OVERLAY_SUFFIX = ".toml"
 DIRECTIVE_SUFFIX = ".md"
@@ -72,31 +72,31 @@ class Folder(Struct, frozen=True):
 
     def write(self, path: Path, data: bytes) -> None:
         """Write a file in this folder. Raises RyeError ``symlink``, ``symlink-in-the-way``, and OSError."""
-        with self._opened(path) as (descriptor, name):
-            replace_file(name, data, folder=descriptor)
+        with self._opened(path) as (folder, name):
+            folder.replace(name, data)
 
     def replace(self, path: Path, before: bytes | None, data: bytes) -> bool:
         """Write a file that still has the bytes ``before`` (None: that is not there); False if it was changed since.
 
         Raises as :meth:`write` does."""
-        with self._opened(path) as (descriptor, name):
-            if not _has(name, descriptor, before):
+        with self._opened(path) as (folder, name):
+            if not folder.has(name, before):
                 return False
-            replace_file(name, data, folder=descriptor)
+            folder.replace(name, data)
             return True
 
     @contextmanager
-    def _opened(self, path: Path) -> Iterator[tuple[int | None, Path]]:
-        """Open the folder of a file, which is made if it is missing; yield its descriptor and the file's name in it. In a
-        project, a link that takes a folder's place after the check is not followed; a person's own links are."""
+    def _opened(self, path: Path) -> Iterator[tuple[OpenedFolder, str]]:
+        """Open the folder of a file, which is made if it is missing; yield it and the file's name. In a project, a link that
+        takes a folder's place after the check is not followed; a person's own links are."""
         if self.root is None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            yield None, path.resolve()
-            return
-        self.refuse_links(path)
-        above = path.parent.relative_to(self.root).as_posix()
-        with real_folder(self.root, "" if above == "." else above, make=True) as (descriptor, prefix):
-            yield descriptor, Path(f"{prefix}{path.name}")
+            path = path.resolve()
+        else:
+            self.refuse_links(path)
+        root = self.root or path.parent
+        with opened_folder(root) as opened, opened.around(path.relative_to(root).as_posix(), make=True) as found:
+            yield found
 
     def refuse_links(self, path: Path) -> None:
         """Raise RyeError ``symlink`` for a link on the way from the root to ``path``, which can be the link."""
@@ -126,17 +126,6 @@ class Folder(Struct, frozen=True):
                 if seen > OVERRIDES.files:
                     raise RyeError("too-many-files", f"More than {OVERRIDES.files} files in {self.shown(self.path)}.")
                 yield Path(folder) / name
-
-
-def _has(name: Path, folder: int | None, data: bytes | None) -> bool:
-    """Whether a file has exactly these bytes (None: nothing is there)."""
-    try:
-        with open_regular(name, folder) as stream:
-            return data is not None and stream.read(len(data) + 1) == data
-    except FileNotFoundError:
-        return data is None
-    except OSError:  # a link, or a folder
-        return False
 
 
 class Places(Struct, frozen=True):

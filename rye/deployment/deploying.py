@@ -33,7 +33,8 @@ from rye.deployment.survey import (
 from rye.deployment.targets.protocol import target
 from rye.errors import RyeError
 from rye.installation import git_attributes
-from rye.installation.transaction import Change, Round, TransactionError, exclusive
+from rye.installation.journal import TransactionError
+from rye.installation.transaction import Change, Round, exclusive
 from rye.project.context import load_manifest
 from rye.project.layout import Project, is_in_checkout
 from rye.project.spaces import Spaces

@@ -7,20 +7,17 @@ written or removed through a link.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import stat
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from rye.errors import RyeError
 from rye.limits import PROJECT
 from rye.registry.marketplaces import Export
-from rye.storage.atomic import replace_file
-from rye.storage.safe_files import first_link, open_regular, real_folder
+from rye.storage.opened_folder import OpenedFolder, opened_folder
+from rye.storage.safe_files import first_link
 
 LIST = ".rye-export.json"
 _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]*)*")
@@ -35,41 +32,26 @@ def write_export(folder: Path, files: Export) -> int:
     _refuse_link(folder if folder.is_symlink() else None)
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with real_folder(folder.parent, folder.name, make=True) as (opened, _):
-            return _write(_Opened(folder, opened), files)
+        with opened_folder(folder.parent, folder.name, make=True) as opened:
+            return _write(opened, files)
     except NotADirectoryError:
         raise _not_ours(folder) from None
 
 
-class _Opened(NamedTuple):
-    """The export's folder. ``descriptor``: None where the system has no calls that use one."""
-
-    folder: Path
-    descriptor: int | None
-
-    @contextlib.contextmanager
-    def at(self, path: str, *, make: bool = False) -> Iterator[tuple[int | None, Path]]:
-        """Yield the descriptor of the folder that a path is in, and the path's name there."""
-        above, _, name = path.rpartition("/")
-        with real_folder(self.folder, above, make=make, opened=self.descriptor) as (descriptor, prefix):
-            yield descriptor, Path(f"{prefix}{name}")
-
-
-def _write(opened: _Opened, files: Export) -> int:
+def _write(opened: OpenedFolder, files: Export) -> int:
     earlier = _earlier(opened)
     for path in sorted({*earlier, *files}):
-        _refuse_link(first_link(opened.folder, opened.folder / path))
+        _refuse_link(first_link(opened.path, opened.path / path))
     changed = 0
     for path in sorted(set(earlier) - set(files)):
         changed += _remove(opened, path)
     for path, file in sorted(files.items()):
         mode = 0o755 if file.executable else 0o644
-        with opened.at(path, make=True) as (inside, name):
-            if not _is_there(name, inside, file.data, mode):
-                replace_file(name, file.data, folder=inside, mode=mode)
+        with opened.around(path, make=True) as (inside, name):
+            if not _is_there(inside, name, file.data, mode):
+                inside.replace(name, file.data, mode=mode)
                 changed += 1
-    with opened.at(LIST) as (inside, name):
-        replace_file(name, (json.dumps(sorted(files), indent=0) + "\n").encode(), folder=inside)
+    opened.replace(LIST, (json.dumps(sorted(files), indent=0) + "\n").encode())
     return changed
 
 
@@ -84,17 +66,16 @@ def _refuse_link(link: Path | None) -> None:
         )
 
 
-def _earlier(opened: _Opened) -> list[str]:
+def _earlier(opened: OpenedFolder) -> list[str]:
     """Return the paths of the existing export; none for a new or empty folder."""
-    place = opened.folder / LIST
+    place = opened.path / LIST
     try:
         _refuse_link(place if place.is_symlink() else None)
-        with opened.at(LIST) as (inside, name):
-            data = _read(name, inside)
+        data = _read(opened, LIST)
         if data is None:
-            if _is_empty(opened):
+            if not opened.names():
                 return []
-            raise _not_ours(opened.folder)
+            raise _not_ours(opened.path)
         found = json.loads(data.decode("utf-8"))
         if not isinstance(found, list) or not all(isinstance(path, str) and _is_safe(path) for path in found):
             raise ValueError
@@ -117,29 +98,19 @@ def _not_ours(folder: Path) -> RyeError:
     )
 
 
-def _is_empty(opened: _Opened) -> bool:
-    if opened.descriptor is None:
-        return not os.listdir(opened.folder)
-    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=opened.descriptor)
-    try:
-        return not os.listdir(listed)
-    finally:
-        os.close(listed)
-
-
-def _read(name: Path, folder: int | None) -> bytes | None:
+def _read(folder: OpenedFolder, name: str) -> bytes | None:
     """Return the bytes of a regular file; None if there is none. Raises OSError for anything else in its place."""
     try:
-        with open_regular(name, folder) as stream:
+        with folder.open(name) as stream:
             return stream.read(PROJECT.lock_bytes)
     except FileNotFoundError:
         return None
 
 
-def _is_there(name: Path, folder: int | None, data: bytes, mode: int) -> bool:
+def _is_there(folder: OpenedFolder, name: str, data: bytes, mode: int) -> bool:
     """Whether there is a regular file with these bytes and this mode."""
     try:
-        with open_regular(name, folder) as stream:
+        with folder.open(name) as stream:
             has_mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
             return has_mode and stream.read(len(data) + 1) == data
     except OSError:
@@ -150,17 +121,14 @@ def _is_safe(path: str) -> bool:
     return _SAFE.fullmatch(path) is not None and not {".", "..", ".git"}.intersection(path.lower().split("/"))
 
 
-def _remove(opened: _Opened, path: str) -> bool:
+def _remove(opened: OpenedFolder, path: str) -> bool:
     """Remove a file, and the folders above it that become empty. Returns whether the file existed."""
     try:
-        with opened.at(path) as (inside, name):
-            os.unlink(name, dir_fd=inside)
+        with opened.around(path) as (inside, name):
+            inside.unlink(name)
     except (FileNotFoundError, NotADirectoryError):
         return False
     above = path.rpartition("/")[0]
-    with contextlib.suppress(OSError):
-        while above:
-            with opened.at(above) as (inside, name):
-                os.rmdir(name, dir_fd=inside)
-            above = above.rpartition("/")[0]
+    while above and opened.remove_empty(above):
+        above = above.rpartition("/")[0]
     return True

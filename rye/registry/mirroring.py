@@ -47,7 +47,8 @@ from rye.registry.trust.policies import POLICY, encode_newest
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
-from rye.storage.safe_files import LockTimeout, file_lock, first_link, real_folder
+from rye.storage.opened_folder import OpenedFolder, opened_folder
+from rye.storage.safe_files import LockTimeout, file_lock, first_link
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]
@@ -165,34 +166,33 @@ class MirrorFolder:
         """Write a verified file atomically, unless it is there with the same content."""
         if self._root is None or self.read(path) == data:
             return
-        with self._folder_of(path, make=True) as (folder, place):
-            temporary = place.with_name(f".{place.name}.{secrets.token_hex(6)}.tmp")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with self._folder_of(path, make=True) as (folder, name):
+            temporary = f".{name}.{secrets.token_hex(6)}.tmp"
             try:
-                with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=folder), "wb") as stream:
+                with folder.create(temporary) as stream:
                     stream.write(data)
-                os.replace(temporary, place, src_dir_fd=folder, dst_dir_fd=folder)
+                folder.move(temporary, folder, name)
             finally:
                 with suppress(FileNotFoundError):
-                    os.unlink(temporary, dir_fd=folder)
+                    folder.unlink(temporary)
 
     def _delete(self, path: str, limit: float | None = None) -> None:
         """Delete a file, if it is there. ``limit``: only if it was written before that time."""
-        with suppress(FileNotFoundError, NotADirectoryError), self._folder_of(path, make=False) as (folder, place):
-            if limit is None or os.stat(place, dir_fd=folder, follow_symlinks=False).st_mtime < limit:
-                os.unlink(place, dir_fd=folder)
+        with suppress(FileNotFoundError, NotADirectoryError), self._folder_of(path, make=False) as (folder, name):
+            found = folder.status(name)
+            if found is not None and (limit is None or found.st_mtime < limit):
+                folder.unlink(name)
 
     @contextmanager
-    def _folder_of(self, path: str, *, make: bool) -> Iterator[tuple[int | None, Path]]:
-        """Yield the descriptor of the folder that a path is in, and the path's name there. A mirror can be committed, and so can
-        a link in it: nothing is written or deleted through one, even if it appears only now. Raises RyeError ``wrong-folder``."""
+    def _folder_of(self, path: str, *, make: bool) -> Iterator[tuple[OpenedFolder, str]]:
+        """Yield the folder that a path is in, and the path's name there. A mirror can be committed, and so can a link in it:
+        nothing is written or deleted through one, even if it appears only now. Raises RyeError ``wrong-folder``."""
         assert self._root is not None
-        above, _, name = path.rpartition("/")
         try:
-            with real_folder(self._root, above, make=make) as (folder, prefix):
-                yield folder, Path(f"{prefix}{name}")
+            with opened_folder(self._root) as opened, opened.around(path, make=make) as found:
+                yield found
         except RyeError:
-            _refuse_link(self._root, above)
+            _refuse_link(self._root, path.rpartition("/")[0])
             raise
 
     def count(self, data: bytes) -> None:

@@ -9,15 +9,16 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
+    from io import BufferedReader
     from pathlib import Path
 
 
-def open_regular(path: str | os.PathLike[str], folder: int | None = None) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], folder: int | None = None) -> BufferedReader:
     """Open a regular file for reading. ``folder``: the descriptor of a folder in which ``path`` is a name, and no link.
 
     Raises OSError, also if it is not a regular file."""
@@ -119,41 +120,6 @@ def refuse_links(root: Path, place: Path) -> None:
             f"{str(link.relative_to(root))!r} is a symbolic link; Rye writes only to real files and folders.",
             "Remove the link, or put a real folder in its place.",
         )
-
-
-@contextmanager
-def real_folder(root: Path, folder: str, *, make: bool, opened: int | None = None) -> Iterator[tuple[int | None, str]]:
-    """Yield a descriptor of a folder below ``root``, for ``dir_fd``, and what precedes a name in it: nothing. It was reached
-    without a symbolic link, and what is done in it happens there even if a link takes its place meanwhile. Where the system has
-    no such calls, the descriptor is None and the prefix is the folder's path.
-
-    ``folder``: with ``/``. ``make``: whether to create it. ``opened``: the descriptor of ``root`` that this yielded before, so
-    that nothing looks at its path again. Raises RyeError ``symlink-in-the-way``, and OSError.
-    """
-    if not {os.open, os.mkdir, os.rename, os.stat} <= os.supports_dir_fd:
-        refuse_links(root, root / folder)
-        if make:
-            os.makedirs(root / folder, exist_ok=True)
-        yield None, f"{root / folder}{os.sep}"
-        return
-    # as with a path, nobody need be able to list the folders
-    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
-    here = os.open(root, flags) if opened is None else os.dup(opened)
-    try:
-        for part in filter(None, folder.split("/")):
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=here)
-            try:
-                below = os.open(part, flags | os.O_NOFOLLOW, dir_fd=here)
-            except OSError:
-                refuse_links(root, root / folder)
-                raise
-            os.close(here)
-            here = below
-        yield here, ""
-    finally:
-        os.close(here)
 
 
 def remove_tree(place: str | os.PathLike[str], folder: int | None = None) -> None:

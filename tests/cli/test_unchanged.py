@@ -17,7 +17,7 @@ import pytest
 
 from rye.cli import unchanged
 from rye.consent.ask import Ask
-from rye.installation.transaction import needs_recovery
+from rye.installation.journal import needs_recovery
 from rye.project.context import own_items
 from rye.project.layout import Project
 from rye.project.lock import LockedItem

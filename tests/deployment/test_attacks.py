@@ -16,9 +16,10 @@ from rye.consent.ask import approving
 from rye.consent.sorts import approvals
 from rye.deployment.state import FileRow, State, parse_state, state_text
 from rye.errors import RyeError
-from rye.installation.transaction import Records, Writer, exclusive
+from rye.installation.transaction import Writer, exclusive
 from rye.project.layout import Project
 from rye.project.lock import Lock, lock_text, parse_lock
+from rye.storage.opened_folder import OpenedFolder
 from rye.workspace.trusting.acceptance import remember
 from tests.scenes.effort import rest_thorough
 from tests.scenes.installed import count_as_verified, install, project_with_targets, tree, uninstall, write_manifest
@@ -416,14 +417,16 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     seen: list[str] = []
     begin = Writer.__init__
 
-    def start(self: Writer, project: Project, records: Records, step: Callable[[str], None]) -> None:
+    def start(
+        self: Writer, project: Project, root: OpenedFolder, records: OpenedFolder, step: Callable[[str], None]
+    ) -> None:
         def stop(name: str) -> None:
             if len(seen) == number:
-                monkeypatch.setattr("rye.installation.transaction._recover", lambda *_: False)
+                monkeypatch.setattr("rye.installation.transaction.undo", lambda *_: False)
                 raise Stopped
             seen.append(name)
 
-        begin(self, project, records, stop)
+        begin(self, project, root, records, stop)
 
     monkeypatch.setattr(Writer, "__init__", start)
     return seen

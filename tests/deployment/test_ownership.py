@@ -14,8 +14,9 @@ import pytest
 from rye.deployment.plan import make_plan
 from rye.deployment.plan_values import OnDisk, Run, Wanted
 from rye.deployment.state import FileRow, State, parse_state, state_text
-from rye.installation.transaction import Records, Step, Writer
+from rye.installation.transaction import Step, Writer
 from rye.project.layout import Project
+from rye.storage.opened_folder import OpenedFolder
 from tests.scenes.installed import install, project_with_targets, tree, uninstall, write_manifest
 from tests.scenes.item_texts import agent, bound, knowledge, skill
 from tests.scenes.person import Person
@@ -225,8 +226,8 @@ def stepping(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
     """Report each step of a transaction before it happens."""
     start = Writer.__init__
 
-    def begin(self: Writer, project: Project, records: Records, _: Step) -> None:
-        start(self, project, records, step)
+    def begin(self: Writer, project: Project, root: OpenedFolder, records: OpenedFolder, _: Step) -> None:
+        start(self, project, root, records, step)
 
     monkeypatch.setattr(Writer, "__init__", begin)
 

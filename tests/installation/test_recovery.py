@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError
-from rye.installation import transaction
-from rye.installation.transaction import Change, TransactionError, exclusive, needs_recovery, recover
+from rye.installation.journal import TransactionError, needs_recovery, records_in
+from rye.installation.journal import undo as undo_by_journal
+from rye.installation.transaction import Change, exclusive
 from rye.project.layout import Project
+from rye.storage.opened_folder import opened_folder
 
 
 def at(root: Path, tree: dict[str, str]) -> Project:
@@ -66,6 +68,12 @@ def interrupted(
         (work / "stage" / str(number)).write_text("staged")
     (work / "journal").write_text(json.dumps([{"path": path, "existed": existed, **said} for path, existed in rows]))
     return work
+
+
+def recovered(project: Project) -> bool:
+    """Undo an interrupted run without starting one; return whether there was anything to undo."""
+    with opened_folder(project.root) as root, records_in(root) as records:
+        return undo_by_journal(root, records)
 
 
 def undo(project: Project) -> None:
@@ -265,7 +273,7 @@ def test_what_was_created_goes_and_what_was_moved_away_comes_back(tmp_path: Path
         staged=(3,),
     )
     assert needs_recovery(project)
-    assert recover(project) is True
+    assert recovered(project) is True
     assert tree(tmp_path) == {
         ".ai/packages/a/gone": "gone",
         ".ai/packages/a/changed": "old",
@@ -274,7 +282,7 @@ def test_what_was_created_goes_and_what_was_moved_away_comes_back(tmp_path: Path
     assert not needs_recovery(project)
     assert not (work / "stage").exists()
     assert not (work / "old").exists()
-    assert recover(project) is False
+    assert recovered(project) is False
 
 
 def test_a_file_that_was_there_and_was_not_reached_stays(tmp_path: Path) -> None:
@@ -422,7 +430,7 @@ def test_a_run_that_fails_at_any_step_is_undone_whole(
 
         with monkeypatch.context() as patched:
             if not at_once:
-                patched.setattr(transaction, "_recover", lambda *_: False)
+                patched.setattr("rye.installation.transaction.undo", lambda *_: False)
             try:
                 with exclusive(project, step=fail) as writer:
                     writer.apply(CHANGES)
@@ -623,7 +631,7 @@ def test_a_folder_that_was_to_be_removed_and_was_not_reached_stays(tmp_path: Pat
     interrupted(project, [(path, False)])
     before = tree(tmp_path)
 
-    assert recover(project)
+    assert recovered(project)
 
     assert tree(tmp_path) == before
     assert not needs_recovery(project)
@@ -636,7 +644,7 @@ def test_what_takes_the_place_of_a_working_file_blocks_nothing(
 ) -> None:
     """Opening a named pipe waits for the program at its other end, which a hostile one would not start."""
     project = at(tmp_path, {})
-    with transaction.records_of(project) as records:
+    with opened_folder(project.root) as root, records_in(root) as records:
         work = records.path
     make(work / name)
     keep_open = os.open(work / name, os.O_RDWR)  # so that a wrong program fails instead of waiting

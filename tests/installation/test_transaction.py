@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.installation import transaction
-from rye.installation.transaction import Change, TransactionError, exclusive, needs_recovery
+from rye.installation import journal
+from rye.installation.journal import TransactionError, needs_recovery, records_in
+from rye.installation.transaction import Change, exclusive
 from rye.project.layout import Project
+from rye.storage.opened_folder import opened_folder
 
 pytestmark = pytest.mark.processes
 
@@ -274,11 +276,11 @@ def test_no_mark_is_written_through_a_link_that_appears(
 ) -> None:
     project, outside = before(tmp_path / "project"), tmp_path / "outside"
     outside.mkdir()
-    with transaction.records_of(project) as records:
+    with opened_folder(project.root) as root, records_in(root) as records:
         (project.root / place).rename(tmp_path / "moved")
         (project.root / place).symlink_to(outside)
-        records.write("accepted", b"mark", 0o600)
-        with pytest.raises(RyeError, match="symbolic link"), transaction.records_of(project):
+        records.replace("accepted", b"mark", mode=0o600)
+        with pytest.raises(RyeError, match="symbolic link"), records_in(root):
             pass
     assert files(outside) == {}
 
@@ -327,14 +329,14 @@ def test_a_link_that_takes_a_folder_s_place_leads_no_recovery_elsewhere(
         (work / "old/0").write_bytes(b"evil")
     row = {"path": ".claude/agents/x.md", "existed": kept, "sha256": hashlib.sha256(b"new").hexdigest()}
     (work / "journal").write_text(json.dumps([row]))
-    asked = transaction._require_written
+    asked = journal._require_written
 
     def swap(*arguments: Any) -> None:
         asked(*arguments)
         (root / ".claude").rename(tmp_path / "moved")
         (root / ".claude").symlink_to(outside)
 
-    monkeypatch.setattr(transaction, "_require_written", swap)
+    monkeypatch.setattr(journal, "_require_written", swap)
     with contextlib.suppress(RyeError), exclusive(Project(root)):
         pass
     assert files(outside) == ({"agents/x.md": b"new"} if exists else {})

@@ -13,18 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from rye.installation.transaction import (
-    NOTHING,
-    Change,
-    Round,
-    TransactionError,
-    exclusive,
-    needs_recovery,
-    recover,
-)
+from rye.installation.journal import TransactionError, needs_recovery
+from rye.installation.transaction import NOTHING, Change, Round, exclusive
 from rye.limits import PROJECT
 from rye.project.layout import Project
-from tests.installation.test_recovery import at, interrupted, mode, tree, undo
+from tests.installation.test_recovery import at, interrupted, mode, recovered, tree, undo
 
 SKILL = ".claude/skills/acme/pdf/SKILL.md"
 OWN = ".claude/settings.json"
@@ -372,5 +365,5 @@ def test_an_honest_row_with_folders_of_its_own_is_accepted(tmp_path: Path) -> No
     project = at(tmp_path, {SKILL: "ours"})
     made = [".claude", ".claude/skills", ".claude/skills/acme", ".claude/skills/acme/pdf"]
     journal(project, {"path": SKILL, "existed": False, "sha256": digest("ours"), "made": made})
-    assert recover(project) is True
+    assert recovered(project) is True
     assert tree(tmp_path) == {}

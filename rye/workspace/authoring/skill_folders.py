@@ -1,23 +1,22 @@
 """Puts whole folders among a project's skills: each appears complete or not at all, and nothing happens anywhere else.
 
 The folder ``.ai/skills`` is opened once, without following a link, and everything moves within what was opened: a link that takes
-its place meanwhile leads nowhere (:func:`rye.storage.safe_files.real_folder`). A folder that is replaced is moved aside, compared
+its place meanwhile leads nowhere (:mod:`rye.storage.opened_folder`). A folder that is replaced is moved aside, compared
 with what was decided about, and deleted only once the new one is in place.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.storage.atomic import replace_file
-from rye.storage.safe_files import open_regular, real_folder, remove_tree
+from rye.storage.opened_folder import OpenedFolder, opened_folder
 
 SKILLS = ".ai/skills"
 _ASIDE = ".adopting-"
@@ -30,12 +29,10 @@ class NewFile(Struct, frozen=True):
     executable: bool = False
 
 
-class SkillFolders(Struct, frozen=True):
-    """The opened folder of a project's skills. ``descriptor``: None where the system cannot work below one."""
+class SkillFolders(NamedTuple):
+    """The opened folder of a project's skills."""
 
-    path: Path
-    descriptor: int | None
-    prefix: str
+    folder: OpenedFolder
 
     def add(self, name: str, files: Mapping[str, NewFile]) -> None:
         """Put a new folder in its place. Raises OSError, also if a folder with files is there."""
@@ -43,7 +40,7 @@ class SkillFolders(Struct, frozen=True):
         try:
             self._rename(staged, name)
         except BaseException:
-            self._remove(staged)
+            self.folder.remove(staged)
             raise
 
     def replace(
@@ -55,57 +52,47 @@ class SkillFolders(Struct, frozen=True):
         try:
             self._rename(name, old)
             try:
-                if not is_unchanged(self.path / old):
+                if not is_unchanged(self.folder.path / old):
                     raise _changed(f"{SKILLS}/{name}")
                 self._rename(staged, name)
             except BaseException:
                 self._rename(old, name)
                 raise
         except BaseException:
-            self._remove(staged)
+            self.folder.remove(staged)
             raise
         for path in kept:
             self._move(f"{old}/{path}", f"{name}/{path}")
-        self._remove(old)
+        self.folder.remove(old)
 
     def _staged(self, files: Mapping[str, NewFile]) -> str:
         """Write the folder under a temporary name, and return that."""
         staged = _new_name()
         try:
             for path, file in files.items():
-                folder, _, name = f"{staged}/{path}".rpartition("/")
-                with real_folder(self.path, folder, make=True, opened=self.descriptor) as (descriptor, prefix):
-                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-                    mode = 0o777 if file.executable else 0o666
-                    with os.fdopen(os.open(f"{prefix}{name}", flags, mode, dir_fd=descriptor), "wb") as stream:
-                        stream.write(file.data)
+                with (
+                    self.folder.around(f"{staged}/{path}", make=True) as (folder, name),
+                    folder.create(name, 0o777 if file.executable else 0o666) as stream,
+                ):
+                    stream.write(file.data)
         except BaseException:
-            self._remove(staged)
+            self.folder.remove(staged)
             raise
         return staged
 
     def _move(self, source: str, target: str) -> None:
-        above, _, name = source.rpartition("/")
-        folder, _, new = target.rpartition("/")
-        with (
-            real_folder(self.path, above, make=False, opened=self.descriptor) as (before, prefix),
-            real_folder(self.path, folder, make=True, opened=self.descriptor) as (after, other),
-        ):
-            os.rename(f"{prefix}{name}", f"{other}{new}", src_dir_fd=before, dst_dir_fd=after)
+        with self.folder.around(source) as (above, name), self.folder.around(target, make=True) as (folder, new):
+            above.move(name, folder, new)
 
     def _rename(self, source: str, target: str) -> None:
-        folder = self.descriptor
-        os.rename(f"{self.prefix}{source}", f"{self.prefix}{target}", src_dir_fd=folder, dst_dir_fd=folder)
-
-    def _remove(self, name: str) -> None:
-        remove_tree(f"{self.prefix}{name}", self.descriptor)
+        self.folder.move(source, self.folder, target)
 
 
 @contextmanager
 def skill_folders(root: Path) -> Iterator[SkillFolders]:
     """Open the folder of a project's skills; it is made if it is missing. Raises RyeError ``symlink-in-the-way``, and OSError."""
-    with real_folder(root, SKILLS, make=True) as (descriptor, prefix):
-        yield SkillFolders(root / SKILLS, descriptor, prefix)
+    with opened_folder(root, SKILLS, make=True) as folder:
+        yield SkillFolders(folder)
 
 
 def replace_read(root: Path, place: Path, shown: str, old: bytes, new: bytes) -> None:
@@ -113,17 +100,10 @@ def replace_read(root: Path, place: Path, shown: str, old: bytes, new: bytes) ->
 
     Raises RyeError ``changed-meanwhile``, ``symlink-in-the-way``, and OSError.
     """
-    folder = place.parent.relative_to(root).as_posix()
-    with real_folder(root, "" if folder == "." else folder, make=False) as (descriptor, prefix):
-        name = f"{prefix}{place.name}"
-        try:
-            with open_regular(name, descriptor) as stream:
-                is_same = stream.read(len(old) + 1) == old
-        except OSError:
-            is_same = False
-        if not is_same:
+    with opened_folder(root) as opened, opened.around(place.relative_to(root).as_posix()) as (folder, name):
+        if not folder.has(name, old):
             raise _changed(shown)
-        replace_file(Path(name), new, folder=descriptor)
+        folder.replace(name, new)
 
 
 def _new_name() -> str:

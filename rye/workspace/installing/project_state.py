@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.transaction import exclusive, needs_recovery
+from rye.installation.journal import needs_recovery
+from rye.installation.transaction import exclusive
 from rye.limits import PROJECT
 from rye.project.context import read_manifests
 from rye.project.layout import LOCK, Project, find_project, no_manifest, read_project_file

@@ -16,8 +16,9 @@ from rye.consent.ask import Ask
 from rye.consent.customized import ShownChange
 from rye.consent.memory import MARK, Memory, named_by_path, read_mark
 from rye.errors import RyeError
-from rye.installation.transaction import records_of
+from rye.installation.journal import records_in
 from rye.storage.home import Home
+from rye.storage.opened_folder import opened_folder
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ def remember(home: Home, project: Project, asks: Iterable[Ask], *, accepts: bool
         cache.Cache(home.registry_cache).put(data)
 
     def write_mark(text: str) -> None:
-        with records_of(project) as records:
-            records.write("accepted", text.encode(), 0o600)
+        with opened_folder(project.root) as root, records_in(root) as records:
+            records.replace("accepted", text.encode(), mode=0o600)
 
     states = (one.state for one in changes)
     return _memory(home, project).add((*given, *states, *((_ACCEPTED,) if accepts else ())), write_mark)
