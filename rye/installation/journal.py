@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -192,9 +191,9 @@ def _put_back(row: JournalRow, folder: OpenedFolder, name: str, old: OpenedFolde
 
 
 def _take_away(row: JournalRow, folder: OpenedFolder, name: str) -> None:
-    """Remove the file that was created."""
+    """Remove the file that was created. A folder was to be removed, and was not reached."""
     if folder.holds(name) and not folder.has_folder(name):
-        _require_written(row, folder, name)  # a folder was to be removed, and was not reached
+        _require_written(row, folder, name)
         folder.unlink(name)
 
 
@@ -222,12 +221,12 @@ def _make_room(folder: OpenedFolder, name: str, *, for_folder: bool) -> None:
 
 
 def digest_of(folder: OpenedFolder, name: str) -> str:
-    """Return the SHA-256 of a file; ``-`` if it is not a regular file. Raises OSError."""
-    found = folder.status(name)
-    if found is None or not stat.S_ISREG(found.st_mode):
+    """Return the SHA-256 of a regular file; ``-`` if it is none, or cannot be read."""
+    try:
+        with folder.open(name) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
         return "-"
-    with folder.open(name) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def remove_folders(root: OpenedFolder, folders: Sequence[str]) -> None:

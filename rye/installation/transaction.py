@@ -25,7 +25,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -94,7 +93,7 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     """Lock the project, recover from an interrupted run, and yield a writer. Raises ``in-use`` if another run has it."""
     work = project.root / RECORDS
     # Check before creating anything: all of this can come from a hostile repository.
-    for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
+    for place in (*sorted(work.glob("*")), project.packages, project.lock_path):
         refuse_links(project.root, place)
     try:
         with opened_folder(project.root) as root:
@@ -128,9 +127,8 @@ class Writer:
         self._root = root
         self._records = records
         self._step = step
-        self._staged = self._old = records
-        self._real_folders: set[str] = set()
-        self._targets: dict[str, str] = {}
+        self._staged: OpenedFolder
+        self._old: OpenedFolder
 
     def apply(self, changes: Sequence[Change], then: Then | None = None, folders: Sequence[str] = ()) -> int:
         """Make all changes, or none. Returns how many files changed, not counting Rye's own records in ``.ai/.rye``. Files
@@ -163,8 +161,34 @@ class Writer:
         return sum(not row.path.startswith(f"{RECORDS}/") for row in rows)
 
     def _needed(self, changes: Sequence[Change]) -> list[Change]:
+        """Return what differs from what is there, removals first."""
+        by_folder: dict[str, list[Change]] = {}
+        for change in changes:
+            _require_plain(change.path)
+            by_folder.setdefault(change.path.rpartition("/")[0], []).append(change)
+        needed: set[str] = set()
+        for path, some in by_folder.items():
+            try:
+                with self._root.below(path) as folder:
+                    needed.update(change.path for change in some if self._differs(change, folder))
+            except (FileNotFoundError, NotADirectoryError):
+                needed.update(change.path for change in some if change.data is not None)
         ordered = sorted(changes, key=lambda change: change.data is not None)
-        return [change for change in ordered if self._differs(change)]
+        return [change for change in ordered if change.path in needed]
+
+    def _differs(self, change: Change, folder: OpenedFolder) -> bool:
+        """Whether the change's file is another one than is there in its folder. Raises RyeError ``symlink-in-the-way``."""
+        name = change.path.rpartition("/")[2]
+        found = folder.status(name)
+        if found is None:
+            return change.data is not None
+        if stat.S_ISLNK(found.st_mode):
+            refuse_links(self._root.path, self._root.path / change.path)
+        if change.data is None or not stat.S_ISREG(found.st_mode) or found.st_size != len(change.data):
+            return True
+        if change.mode is None and change.executable != bool(found.st_mode & 0o100):
+            return True
+        return not folder.has(name, change.data)
 
     def _make(self, changes: Sequence[Change], rows: list[JournalRow], opened: contextlib.ExitStack) -> None:
         """Make one round of changes, and append its rows to ``rows``, the journal so far. ``opened``: closes the folders of the
@@ -185,7 +209,16 @@ class Writer:
         digest = None
         if change.data is not None and is_also_others(change.path):
             digest = hashlib.sha256(change.data).hexdigest()
-        return JournalRow(change.path, _is_something(self._target(change)), tuple(made), digest)
+        return JournalRow(change.path, self._has_file(change.path), tuple(made), digest)
+
+    def _has_file(self, path: str) -> bool:
+        """Whether something is there that is not a folder. A folder where a file should be is either emptied by other changes or
+        left as it is."""
+        try:
+            with self._root.around(path) as (folder, name):
+                return folder.holds(name) and not folder.has_folder(name)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def _missing_folders(self, path: str) -> list[str]:
         """Return the folders above a file that do not exist yet, outermost first."""
@@ -195,40 +228,6 @@ class Writer:
             folders.append(folder)
             folder = folder.rpartition("/")[0]
         return folders[::-1]
-
-    def _differs(self, change: Change) -> bool:
-        target = self._target(change)
-        if change.data is None:
-            return os.path.lexists(target)
-        try:
-            with open(target, "rb", opener=_open_now) as stream:
-                status = os.fstat(stream.fileno())
-                if not stat.S_ISREG(status.st_mode) or status.st_size != len(change.data):
-                    return True
-                if change.mode is None and change.executable != bool(status.st_mode & 0o100):
-                    return True
-                return stream.read() != change.data
-        except OSError:
-            return True
-
-    def _target(self, change: Change) -> str:
-        """Return the absolute path. Each folder and file is checked for symbolic links once."""
-        known = self._targets.get(change.path)
-        if known is not None:
-            return known
-        parts = change.path.split("/")
-        if any(part in ("", ".", "..") for part in parts) or "\\" in change.path or "\0" in change.path:
-            raise TransactionError("unsafe-path", f"{change.path!r} points outside the project.")
-        folder = "/".join(parts[:-1])
-        root = str(self._project.root)
-        if folder not in self._real_folders:
-            refuse_links(self._project.root, self._project.root / folder)
-            self._real_folders.add(folder)
-        target = f"{root}/{change.path}"
-        if os.path.islink(target):
-            refuse_links(self._project.root, Path(target))
-        self._targets[change.path] = target
-        return target
 
     def _stage(self, changes: Sequence[Change], first: int) -> None:
         for number, change in enumerate(changes, first):
@@ -268,6 +267,12 @@ class Writer:
             staged.move(kept, folder, name)
 
 
+def _require_plain(path: str) -> None:
+    """Require a path that leads to no other place than it says. Raises TransactionError ``unsafe-path``."""
+    if any(part in ("", ".", "..") for part in path.split("/")) or "\\" in path or "\0" in path:
+        raise TransactionError("unsafe-path", f"{path!r} points outside the project.")
+
+
 def _require_before(change: Change, there: str) -> None:
     """Require that the file was what it had to be. Raises TransactionError ``file-changed``."""
     if change.before not in (None, there):
@@ -276,14 +281,3 @@ def _require_before(change: Change, there: str) -> None:
             f"{change.path} was changed by another program just before Rye wrote it; nothing was written.",
             "Run the command again.",
         )
-
-
-def _open_now(place: str, flags: int) -> int:
-    """Open without following a link, and without blocking: opening a named pipe would otherwise wait forever for a writer."""
-    return os.open(place, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-
-
-def _is_something(target: str) -> bool:
-    """Whether the path exists and is not a folder. A folder where a file should be is either emptied by other changes or
-    left as it is."""
-    return os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target))

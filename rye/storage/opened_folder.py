@@ -6,6 +6,7 @@ Where the system has no calls that work below an open folder, paths are checked 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -110,6 +111,8 @@ class OpenedFolder(Struct, frozen=True):
 
     def open(self, name: str) -> BufferedReader:
         """Open a regular file for reading. Raises OSError, also if it is not one."""
+        if self.descriptor is None and os.path.islink(self.place(name)):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
         return open_regular(self.place(name), self.descriptor)
 
     def has(self, name: str, data: bytes | None) -> bool:

@@ -16,6 +16,7 @@ from rye.errors import RyeError
 from rye.installation.journal import TransactionError, needs_recovery, records_in
 from rye.installation.journal import undo as undo_by_journal
 from rye.installation.transaction import Change, exclusive
+from rye.limits import PROJECT
 from rye.project.layout import Project
 from rye.storage.opened_folder import opened_folder
 
@@ -223,7 +224,7 @@ def test_a_journal_of_somebody_else_changes_no_own_item(tmp_path: Path, existed:
 
         ".ai/tools", ".ai/tools/../a", ".ai/tools/./a", ".ai/others/a",
         "xai/packages/a", ".ai/packages/a\\b", ".ai/packages/a\0b", ".ai/packages/..", ".ai/packages/a/../../../b",
-        "a/.ai/packages/b", "", "README.md", ".ai/packages/a\n/../b", "rye.lock\n",
+        "a/.ai/packages/b", "", "README.md", ".ai/tools/a/", ".ai/tools/a\\b", ".ai/packages/a\n/../b", "rye.lock\n",
     ],
 )  # fmt: skip
 def test_undoing_refuses_every_other_place(tmp_path: Path, path: str) -> None:
@@ -250,6 +251,40 @@ def test_a_journal_of_another_shape_is_refused(tmp_path: Path, rows: str) -> Non
     with pytest.raises(TransactionError) as raised:
         undo(project)
     assert raised.value.code == "journal-damaged"
+
+
+@pytest.mark.parametrize(("size", "refused"), [(-1, False), (0, False), (1, True)])
+def test_a_journal_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, refused: bool) -> None:
+    project = at(tmp_path, {})
+    work = interrupted(project, [("rye.lock", False)])
+    data = (work / "journal").read_bytes()
+    monkeypatch.setattr("rye.installation.journal.PROJECT", PROJECT.__class__(lock_bytes=len(data) - size))
+    if refused:
+        with pytest.raises(TransactionError, match="was not written by Rye"):
+            undo(project)
+    else:
+        undo(project)
+    assert (work / "journal").exists() == refused
+
+
+@pytest.mark.parametrize("path", [".ai/.gitattributes", "rye.toml", ".ai/tools/acme/x.py"])
+def test_a_file_of_other_people_is_taken_away_only_if_its_hash_is_known(tmp_path: Path, path: str) -> None:
+    project = at(tmp_path, {path: "mine"})
+    interrupted(project, [(path, False)])
+    with pytest.raises(TransactionError, match="which is not what that run wrote"):
+        undo(project)
+    assert tree(tmp_path) == {path: "mine"}
+
+
+def test_what_cannot_be_put_back_is_kept(tmp_path: Path) -> None:
+    """Another program put a file where the folder was: the journal and the moved file wait for a person."""
+    project = at(tmp_path, {".ai/packages/a": "in the way"})
+    work = interrupted(project, [(".ai/packages/a/x", True)], old={0: "old"})
+    with pytest.raises(NotADirectoryError):
+        undo(project)
+    assert tree(tmp_path) == {".ai/packages/a": "in the way"}
+    assert (work / "old/0").read_text() == "old"
+    assert needs_recovery(project)
 
 
 # What undoing brings back

@@ -199,6 +199,67 @@ def test_a_link_on_the_way_is_refused(tmp_path: Path) -> None:
     assert list(outside.iterdir()) == []
 
 
+def test_a_link_to_the_same_files_does_not_count_as_the_files(tmp_path: Path) -> None:
+    """Otherwise what is in them afterwards would be decided elsewhere."""
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    project = before(root)
+    (outside / "x.md").write_bytes(b"x")
+    (root / ".ai/packages/evil").symlink_to(outside)
+    with exclusive(project) as writer:
+        for change in (Change(".ai/packages/evil/x.md", b"x"), Change(".ai/packages/evil/y.md", None)):
+            with pytest.raises(RyeError, match="symbolic link"):
+                writer.apply([change])
+
+
+def test_a_file_in_place_of_the_working_folder_is_left_alone(tmp_path: Path) -> None:
+    project = before(tmp_path)
+    (project.ai / ".rye").write_bytes(b"theirs")
+    with pytest.raises(TransactionError, match="was not written by Rye"), exclusive(project):
+        pass
+    assert (project.ai / ".rye").read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize("instead", ["nothing", "a file"])
+@pytest.mark.parametrize("hashed", [True, False])
+def test_what_is_to_be_removed_may_be_gone_unless_it_was_looked_at(tmp_path: Path, instead: str, hashed: bool) -> None:
+    """Its folder disappears between the look and the removal."""
+    path, folder = ".ai/packages/acme/gone/x.md", tmp_path / ".ai/packages/acme/gone"
+    folder.mkdir(parents=True)
+    (folder / "x.md").write_bytes(b"leaving")
+
+    def step(name: str) -> None:
+        if name == "begin":
+            (folder / "x.md").unlink()
+            folder.rmdir()
+            if instead == "a file":
+                folder.write_bytes(b"theirs")
+
+    change = Change(path, None, before=hashlib.sha256(b"leaving").hexdigest() if hashed else None)
+    with exclusive(Project(tmp_path), step=step) as writer:
+        if hashed:
+            with pytest.raises(TransactionError, match="was changed by another program"):
+                writer.apply([change])
+        else:
+            assert writer.apply([change]) == 1
+    assert folder.exists() == (instead == "a file")
+
+
+def test_a_file_that_takes_the_place_of_a_folder_ends_the_change(tmp_path: Path) -> None:
+    folder = tmp_path / ".ai/packages/acme"
+
+    def step(name: str) -> None:
+        if name == "begin":
+            folder.parent.mkdir(parents=True)
+            folder.write_bytes(b"theirs")
+
+    with exclusive(Project(tmp_path), step=step) as writer, pytest.raises(NotADirectoryError):
+        writer.apply([Change(".ai/packages/acme/x.md", b"new")])
+    assert files(tmp_path) == {".ai/packages/acme": b"theirs"}
+    assert not needs_recovery(Project(tmp_path))
+
+
 @pytest.mark.parametrize("step", ["stage 0", "journal", "begin", "move away 0", "move in 0"])
 @pytest.mark.parametrize("data", [b"new", None])
 @pytest.mark.parametrize("exists", [True, False])
