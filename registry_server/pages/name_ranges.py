@@ -1,13 +1,13 @@
 """Query names in code point order on both databases: all names, or those of some namespaces.
 
 A name is ``kind:namespace/…``, so the names of a namespace form one range for each kind, which the index on names
-covers. SQLite compares text by code points; for PostgreSQL the queries name the collation ``C``.
+covers. SQLite compares text by code points; on PostgreSQL the columns have the collation ``C``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import sqlalchemy as sa
 
@@ -35,8 +35,6 @@ def offered_names(connection: sa.Connection, where: Sequence[Stretch], after: st
 
 def offered_counts(connection: sa.Connection, namespace: str) -> dict[str, int]:
     """Return how many names of each kind in a namespace have an available release; kinds without any are left out."""
-    if connection.dialect.name == "postgresql":  # it has no index in the order of the ranges, and reads the table once
-        return dict(_KINDS_COUNTED.rows(connection, {"namespace": namespace}))
     counts = {}
     for low, high in stretches([namespace]):
         counts[low.partition(":")[0]] = _COUNT.rows(connection, {"low": low, "high": high})[0][0]
@@ -71,7 +69,7 @@ def names_in(connection: sa.Connection, where: Sequence[Stretch], after: str, mo
 def part_ends(connection: sa.Connection, where: Sequence[Stretch], size: int, most: int) -> list[str]:
     """Return every ``size``-th name with an available release, at most ``most``: the last name of each part."""
     if where == [EVERYTHING]:
-        return [row[0] for row in _chosen(_ENDS, connection).rows(connection, {"size": size, "most": most})]
+        return [row[0] for row in _ENDS.rows(connection, {"size": size, "most": most})]
     ends: list[str] = []
     after = ""
     while len(ends) < most and len(found := offered_names(connection, where, after, size)) == size:
@@ -85,12 +83,12 @@ def newest_positions(connection: sa.Connection, where: Sequence[Stretch], most: 
     found: list[int] = []
     for low, high in where:
         values = {"low": low, "high": high, "most": most}
-        found += (row[0] for row in _chosen(_POSITIONS, connection).rows(connection, values))
+        found += (row[0] for row in _POSITIONS.rows(connection, values))
     return sorted(found, reverse=True)[:most]
 
 
 def _rows(
-    question: dict[str, Prepared], connection: sa.Connection, where: Sequence[Stretch], after: str, most: int
+    question: Prepared, connection: sa.Connection, where: Sequence[Stretch], after: str, most: int
 ) -> Iterator[Row]:
     left = most
     for low, high in where:
@@ -99,70 +97,42 @@ def _rows(
         if after >= high:
             continue
         values = {"low": max(low, after), "high": high, "most": left}
-        for row in _chosen(question, connection).rows(connection, values):
+        for row in question.rows(connection, values):
             left -= 1
             yield row
-
-
-def _chosen(question: dict[str, Prepared], connection: sa.Connection) -> Prepared:
-    return question[connection.dialect.name]
-
-
-_By = Callable[[sa.Column[str]], sa.ColumnElement[str]]
-"""Give a column its collation."""
-
-
-def _both(make: Callable[[_By], sa.Executable]) -> dict[str, Prepared]:
-    """Prepare the same query for both databases."""
-    return {
-        "sqlite": Prepared(make(lambda column: column)),
-        "postgresql": Prepared(make(lambda column: column.collate("C"))),
-    }
 
 
 _low: sa.BindParameter[str] = sa.bindparam("low")
 _high: sa.BindParameter[str] = sa.bindparam("high")
 _most: sa.BindParameter[int] = sa.bindparam("most")
-_OFFERED = _both(
-    lambda by: (
-        sa.select(documents.c.name)
-        .where(by(documents.c.name) > _low, by(documents.c.name) < _high)
-        .order_by(by(documents.c.name))
-        .limit(_most)
-    )
+_OFFERED = Prepared(
+    sa.select(documents.c.name)
+    .where(documents.c.name > _low, documents.c.name < _high)
+    .order_by(documents.c.name)
+    .limit(_most)
 )
 _COUNT = Prepared(
     sa.select(sa.func.count()).select_from(documents).where(documents.c.name > _low, documents.c.name < _high)
 )
-_KINDS_COUNTED = Prepared(
-    sa.select(documents.c.kind, sa.func.count())
-    .where(documents.c.namespace == sa.bindparam("namespace"))
-    .group_by(documents.c.kind)
+_ITEMS = Prepared(
+    sa.select(names.c.name, names.c.deprecated, documents.c.version, documents.c.description)
+    .outerjoin(documents, documents.c.name == names.c.name)
+    .where(names.c.name > _low, names.c.name < _high)
+    .order_by(names.c.name)
+    .limit(_most)
 )
-_ITEMS = _both(
-    lambda by: (
-        sa.select(names.c.name, names.c.deprecated, documents.c.version, documents.c.description)
-        .outerjoin(documents, documents.c.name == names.c.name)
-        .where(by(names.c.name) > _low, by(names.c.name) < _high)
-        .order_by(by(names.c.name))
-        .limit(_most)
-    )
+_POSITIONS = Prepared(
+    sa.select(name_entries.c.position)
+    .where(name_entries.c.name > _low, name_entries.c.name < _high)
+    .order_by(name_entries.c.position.desc())
+    .limit(_most)
 )
-_POSITIONS = _both(
-    lambda by: (
-        sa.select(name_entries.c.position)
-        .where(by(name_entries.c.name) > _low, by(name_entries.c.name) < _high)
-        .order_by(name_entries.c.position.desc())
-        .limit(_most)
-    )
+_NUMBERED = sa.select(
+    documents.c.name.label("name"), sa.func.row_number().over(order_by=documents.c.name).label("place")
+).subquery()
+_ENDS = Prepared(
+    sa.select(_NUMBERED.c.name)
+    .where(_NUMBERED.c.place % sa.bindparam("size", type_=sa.Integer) == 0)
+    .order_by(_NUMBERED.c.place)
+    .limit(_most)
 )
-
-
-def _ends(by: _By) -> sa.Executable:
-    place = sa.func.row_number().over(order_by=by(documents.c.name)).label("place")
-    numbered = sa.select(documents.c.name.label("name"), place).subquery()
-    chosen = sa.select(numbered.c.name).where(numbered.c.place % sa.bindparam("size", type_=sa.Integer) == 0)
-    return chosen.order_by(numbered.c.place).limit(_most)
-
-
-_ENDS = _both(_ends)

@@ -27,8 +27,10 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
+_NAME = String(1100).with_variant(String(1100, collation="C"), "postgresql")
+"""Names and ids sort by their bytes on both databases, so that an index finds those of a namespace."""
 
-REVISION = "0016"
+REVISION = "0017"
 """The newest alembic revision, which a database must have. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -85,7 +87,7 @@ roots = Table(
 names = Table(
     "names",
     metadata,
-    Column("name", String(1100), primary_key=True, comment="kind:id, or namespace:segment."),
+    Column("name", _NAME, primary_key=True, comment="kind:id, or namespace:segment."),
     Column("fold", String(1100), nullable=False, unique=True, comment="The name with similar letters folded."),
     Column("index_sha256", String(64), nullable=False),
     Column("index_size", BigInteger, nullable=False),
@@ -95,7 +97,7 @@ names = Table(
 name_entries = Table(
     "name_entries",
     metadata,
-    Column("name", String(1100), ForeignKey("names.name"), primary_key=True),
+    Column("name", _NAME, ForeignKey("names.name"), primary_key=True),
     Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
     Column("text_sha256", LargeBinary, nullable=False, comment="SHA-256 of the statement without its signatures."),
     comment="The statements in the name's index file.",
@@ -113,7 +115,7 @@ keysets = Table(
 releases = Table(
     "releases",
     metadata,
-    Column("name", String(1100), ForeignKey("names.name"), primary_key=True),
+    Column("name", _NAME, ForeignKey("names.name"), primary_key=True),
     Column("version", String(256), primary_key=True),
     Column("position", BigInteger, nullable=False),
     Column(
@@ -153,7 +155,7 @@ takedowns = Table(
     metadata,
     Column("sha256", String(64), primary_key=True, comment="A blob that was removed from the store."),
     Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
-    Column("name", String(1100), nullable=False),
+    Column("name", _NAME, nullable=False),
     Column("version", String(256), nullable=False),
     Column("reason", Text, nullable=False),
     comment="Blobs that must not return, and why.",
@@ -187,10 +189,10 @@ documents = Table(
     "documents",
     metadata,
     Column("number", Integer, primary_key=True),
-    Column("name", String(1100), nullable=False, unique=True),
+    Column("name", _NAME, nullable=False, unique=True),
     Column("kind", String(16), nullable=False),
     Column("namespace", String(64), nullable=False),
-    Column("id", String(1100), nullable=False),
+    Column("id", _NAME, nullable=False),
     Column("version", String(256), nullable=False, comment="The latest that is not yanked."),
     Column("description", Text, nullable=False),
     Column("keywords", Text, nullable=False),
@@ -453,8 +455,8 @@ blob_namespaces = Table(
 dependents = Table(
     "dependents",
     metadata,
-    Column("target", String(1100), primary_key=True, comment="kind:id of an item."),
-    Column("name", String(1100), primary_key=True, comment="kind:id of an item with a release that depends on it."),
+    Column("target", _NAME, primary_key=True, comment="kind:id of an item."),
+    Column("name", _NAME, primary_key=True, comment="kind:id of an item with a release that depends on it."),
     Column("version", String(256), primary_key=True),
     comment="Which releases depend on what, for pages. Filled from the log on demand.",
 )
@@ -462,7 +464,7 @@ dependents = Table(
 listings = Table(
     "listings",
     metadata,
-    Column("name", String(1100), primary_key=True, comment="kind:id"),
+    Column("name", _NAME, primary_key=True, comment="kind:id"),
     Column("version", String(256), nullable=False, comment="The release that the row is about."),
     Column("code", String(16), nullable=False, comment="The code that described it."),
     Column("declared", Boolean, comment="Empty: not known, or it only names other items."),

@@ -615,6 +615,38 @@ def test_a_server_of_revision_0010_cannot_write_what_search_finds(url: str) -> N
     engine.dispose()
 
 
+def test_names_sort_by_bytes_on_postgresql_and_their_indexes_serve_the_ranges(empty: str) -> None:
+    """One column that sorts otherwise would have no order in common with those that it is joined with."""
+    engine = opening.connect(empty)
+    whole = {
+        (table.name, column.name)
+        for table in schema.metadata.tables.values()
+        for column in table.c
+        if isinstance(column.type, sa.String) and column.type.length == 1100
+    }
+    with database.reader(engine) as connection:
+        kept = connection.exec_driver_sql(
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " WHERE collation_name = 'C' AND table_schema = 'public'"
+        )
+        by_bytes = {(table, column) for table, column in kept.all()}
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        plans = {
+            table: "\n".join(
+                connection.exec_driver_sql(
+                    f"EXPLAIN SELECT name FROM {table} WHERE name > 'tool:acme/' AND name < 'tool:acme0' ORDER BY name"
+                ).scalars()
+            )
+            for table in ("names", "documents", "name_entries", "releases")
+        }
+    engine.dispose()
+    assert whole - by_bytes == {("names", "fold"), ("stages", "name")}, "compared with no name of another column"
+    for plan in plans.values():
+        assert "Index" in plan
+        assert "Index Cond: " in plan
+        assert "Sort" not in plan
+
+
 @pytest.mark.thorough
 def test_more_statements_than_are_read_at_once_all_get_the_hash_of_their_text(url: str) -> None:
     acme, count = Publisher("acme"), 2345

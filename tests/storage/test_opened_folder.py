@@ -148,7 +148,11 @@ def test_the_lock_shuts_out_programs_that_lock_the_path(tmp_path: Path) -> None:
 def test_a_link_in_the_place_of_a_lock_is_neither_followed_nor_emptied(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root/lock").symlink_to(outside / "file")
-    with opened_folder(tmp_path / "root") as folder, pytest.raises(OSError, match="symbolic links"), folder.locked("lock", 0):
+    with (
+        opened_folder(tmp_path / "root") as folder,
+        pytest.raises(OSError, match="symbolic links"),
+        folder.locked("lock", 0),
+    ):
         pass
     assert (outside / "file").read_text() == "theirs"
 
