@@ -96,16 +96,17 @@ def _without_credential(found: re.Match[str]) -> str:
 
 @cache
 def _forms() -> re.Pattern[str]:
-    """Forms of credentials; compiled on first use."""
+    """Forms of credentials; compiled on first use. Clients write the texts, so nothing that several matches could begin in is
+    read by each of them to its end: the time must grow with the length of a text alone."""
     return re.compile(
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.{0,20000}?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)"
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----(?:BEGIN|END) ).){0,20000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
         r"|(?P<scheme>\b[a-z][a-z0-9+.-]{0,20}://)[^\s/@:]{0,200}:[^\s/@]{1,500}@"
         r"|(?P<bearer>\b(?:bearer|basic)\s{1,4})[A-Za-z0-9._~+/=-]{8,4000}"
-        r"|(?P<name>\b[A-Za-z0-9_.-]{0,40}(?:secret|token|passw(?:or)?d|passphrase|api[_-]?key)[A-Za-z0-9_-]{0,20}[\"']?\s{0,3}[:=]\s{0,3}[\"']?)"
+        r"|(?P<name>(?:secret|token|passw(?:or)?d|passphrase|api[_-]?key)[A-Za-z0-9_-]{0,20}[\"']?\s{0,3}[:=]\s{0,3}[\"']?)"
         r"[^\s\"',;&]{4,4000}"
         r"|\b(?:gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}|glpat-[A-Za-z0-9_-]{16,255}"
         r"|sk-[A-Za-z0-9_-]{16,255}|xox[abeoprs]-[A-Za-z0-9-]{10,255}|A(?:KIA|SIA)[A-Z0-9]{16}"
         r"|AIza[A-Za-z0-9_-]{30,60}|npm_[A-Za-z0-9]{30,60}|pypi-[A-Za-z0-9_-]{30,400}"
-        r"|eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000})",
+        r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,4000})",
         re.IGNORECASE | re.DOTALL,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 import tracemalloc
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.items.directive.model import LegacyOutputs, Output
+from rye.limits import RUNTIME
 from rye.permissions.policy import Policy
 from rye.permissions.risk import Tier
 from rye.runtime.approvals import ApprovalStore, Question, approve, read_question
@@ -21,7 +23,7 @@ from rye.runtime.chain import READ_ONLY, Chain, Level
 from rye.runtime.effects import Reply, ToolResult, UsableItem
 from rye.runtime.event_log import parse_head, verify
 from rye.runtime.limits import Limits
-from rye.runtime.redaction import known_secrets
+from rye.runtime.redaction import known_secrets, redacted_text
 from rye.runtime.rules import Rules
 from tests.runtime.simulated_world import NOW, RUN, Simulation, item, level
 
@@ -616,6 +618,33 @@ def test_secrets_are_not_in_the_log(tmp_path: Path) -> None:
         assert secret not in written
     assert '"path": "kept"' in written or '"path":"kept"' in written
     assert run.tools.ran[0][1] == parameters, "the tool itself gets what was said"
+
+
+@pytest.mark.parametrize(
+    "unit", ["-----BEGIN PRIVATE KEY-----", "a.", "eyJ-", "a://a:", "token ", "-----BEGIN PRIVATE KEY-----END "]
+)
+def test_no_text_keeps_a_server_busy_that_looks_for_secrets_in_it(unit: str) -> None:
+    """A client without any right could have kept all others waiting, a quarter of a minute for each call that is denied."""
+    started = time.thread_time()
+    redacted_text(unit * (RUNTIME.argument_bytes // len(unit)))
+    assert time.thread_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "logged"),
+    [
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES-128-CBC,0\n\nMC4C\n-----END RSA PRIVATE KEY----- end",
+            "[redacted] end",
+        ),
+        ("-----BEGIN PRIVATE KEY-----\nMC4C" + "A" * 9000 + "\n", "[redacted]"),
+        ("-----BEGIN PRIVATE KEY-----\nMC4C\n-----BEGIN PRIVATE KEY-----\nMC4D", "[redacted][redacted]"),
+        (f"{'long_' * 20}token: hunter22", f"{'long_' * 20}token: [redacted]"),
+        ("x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln y", "x [redacted] y"),
+    ],
+)
+def test_forms_of_secrets(text: str, logged: str) -> None:
+    assert redacted_text(text) == logged
 
 
 def test_a_secret_is_known_without_the_line_end_that_its_variable_has() -> None:
