@@ -94,6 +94,8 @@ class Kind(Struct, frozen=True, kw_only=True):
     read_from: tuple[str, ...] = ()
     """Kinds whose texts this kind's reader takes as its own, too. A signature covers the text alone, so such a text is never run
     as this kind, whatever folder it is in."""
+    suffixes_read_from: Mapping[str, tuple[str, ...]] = {}
+    """The same for suffixes that have one style of signature line, but are run by different programs."""
     item_type: bool = False
     """Whether actions and capabilities name items of the kind (``rye.execute.tool.…``: DESIGN §7)."""
     prompt: Literal["text", "inputs"] | NoPrompt = "text"
@@ -166,6 +168,7 @@ TABLE: tuple[Kind, ...] = (
         names_items=True,
         nested=True,
         fixer="rye.items.directive.fix",
+        read_from=("knowledge", "agent", "skill"),
         sign=Sign(r"^ {0,3}(`{3,}|~{3,}) *xml\b[^\n]*\n\s*<directive\b", rank=1, ignore_case=True),
         older_part="directive element",
         overridable=True,
@@ -181,6 +184,7 @@ TABLE: tuple[Kind, ...] = (
         module="rye.items.tool.reader",
         nested=True,
         sign=Sign("__version__", rank=5, suffixes=(".py", ".js", ".ts", ".sh", ".yaml")),
+        suffixes_read_from={".sh": (".py",)},
         older_part="below shebang",
         item_type=True,
         limited="by Rye",
@@ -220,6 +224,7 @@ TABLE: tuple[Kind, ...] = (
         module="rye.items.role.reader",
         names_items=True,
         also_in=AlsoIn("agents", r".+ — Nexus SDLC Agent"),
+        read_from=("directive", "knowledge", "agent", "skill"),
         set_rules="rye.items.role.closed_set",
         sign=Sign(r"^# .+ — Nexus SDLC Agent[ \t]*$", rank=2),
         overridable=True,

@@ -373,6 +373,62 @@ def test_a_signed_item_in_another_place_does_not_run(tmp_path: Path) -> None:
     play(shop, story)
 
 
+@pytest.mark.parametrize(
+    ("kind", "place", "frontmatter"),
+    [
+        (
+            "knowledge",
+            "knowledge/work/grow.md",
+            "name: grow\ncategory: work\ntitle: Growing\nentry_type: pattern\nversion: 1.0.0",
+        ),
+        (
+            "skill",
+            "skills/grow/SKILL.md",
+            "name: grow\ndescription: Grows. Use it to grow.\nmetadata:\n  version: 1.0.0",
+        ),
+    ],
+)
+def test_what_was_signed_as_a_text_is_no_directive(tmp_path: Path, kind: str, place: str, frontmatter: str) -> None:
+    """A right to sign knowledge would have been one to make directives with any right: a signature covers the text alone."""
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", "<sign>*</sign><execute><directive>acme/work/*</directive></execute>")
+    item_id = "acme/work/grow" if kind == "knowledge" else "acme/grow"
+    shop.write(f".ai/{place}", f"---\n{frontmatter}\n---\n\n{directive('work/grow', permissions=ALL)}")
+
+    async def accept(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="accept", content={})
+
+    async def story(caller: Caller) -> None:
+        await caller.ok("rye_sign", item_type=kind, item_id=item_id)
+        shop.write(".ai/directives/work/grow.md", shop.path(f".ai/{place}").read_bytes())
+        error = await caller.error("rye_execute", item_type="directive", item_id="acme/work/grow")
+        assert (error["code"], "its text is that of kind" in error["message"]) == ("modified", True)
+
+    play(shop, story, elicitation_callback=accept)
+    with pytest.raises(RyeError, match="another place"):
+        opened(shop, "acme/work/grow")
+
+
+def test_what_was_signed_as_python_is_not_run_by_a_shell(tmp_path: Path) -> None:
+    """The name of a file chooses the program, and no signature covers it: what a person read as a docstring would be commands."""
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", "<execute><tool>acme/fs/*</tool></execute>")
+    head = '__version__="1.0.0"\n__category__="fs"\n__tool_description__="Counts"\n'
+    shop.sign("tools/fs/count.py", f'{head}""":"\necho 666\nexit 0\n"""\n\n\ndef execute(params):\n    return 1\n')
+    call = {"item_type": "tool", "item_id": "acme/fs/count", "parameters": {}}
+
+    async def before(caller: Caller) -> None:
+        assert (await caller.ok("rye_execute", **call))["output"] == 1
+
+    async def after(caller: Caller) -> None:
+        error = await caller.error("rye_execute", **call)
+        assert (error["code"], ".py file" in error["message"]) == ("modified", True)
+
+    play(shop, before)
+    shop.path(".ai/tools/fs/count.py").rename(shop.path(".ai/tools/fs/count.sh"))
+    play(shop, after)
+
+
 def test_a_file_in_the_project_is_never_taken_for_an_item(tmp_path: Path) -> None:
     """Ids look like paths, and anyone who can commit can put a file or folder there."""
     shop = project_with_key(tmp_path)

@@ -96,6 +96,10 @@ def _other_kind(item: ItemFile, signed: bytes, value: object) -> str | None:
     for other in kind.read_from:
         if KINDS[other].load().read(source, ReadOptions()).value is not None:
             return f"its text is that of kind {other}, and as {kind.name} it would be used for something else."
+    for suffix in kind.suffixes_read_from.get(item.suffix, ()):
+        named = Source(source.text, f"{item.shown.removesuffix(item.suffix)}{suffix}", item.location.name, None)
+        if kind.load().read(named, ReadOptions()).value is not None:
+            return f"its text is that of a {suffix} file, and another program would run it as {item.suffix}."
     return None
 
 
