@@ -33,6 +33,8 @@ from rye.text.json_reading import UNDECODABLE, json_decoder
 Answer = Literal["allow", "ask", "deny"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
 """From the mildest to the strictest."""
+NO_ITEM = "0" * 64
+"""The hash in a question about a search, which uses no item's bytes."""
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -43,8 +45,9 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The number of the call's line in the log."""
     tool: str
     item: str
-    """``kind:id@version``."""
+    """``kind:id@version``; of a search, the kind."""
     sha256: str
+    """Of the item's bytes; :data:`NO_ITEM` of a search."""
     params_sha256: str
     params: object
     """As received where a person is asked while the call waits; without secrets where stored in a file."""

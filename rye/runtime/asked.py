@@ -38,6 +38,8 @@ class Allowed(Struct, frozen=True):
 
     decision: Decision
     item: UsableItem | OwnFile | None = None
+    agreed: bool = False
+    """Whether a person was asked about the call, and agreed."""
 
     @property
     def label(self) -> str | None:

@@ -53,6 +53,13 @@ class Deciding:
         action = capability_of(primary, kind, item_id)
         return not self.rules.forbids(action) and self.rules.answer(primary, action) != "deny"
 
+    def may_find(self, chain: Chain, kind: str, item_id: str, *, agreed: bool) -> bool:
+        """Whether a search shows an item. One that a person must be asked about is shown only if the person ``agreed`` to the
+        search."""
+        if not self.may(chain, "search", kind, item_id):
+            return False
+        return agreed or self.rules.answer("search", capability_of("search", kind, item_id)) != "ask"
+
     def decide(self, chain: Chain, asked: Asked, version: str | None, *, agreed: bool = False) -> Allowed:
         """Return what the call may do. ``version``: the version the item must have; ``agreed``: a person approved the call.
 
@@ -64,9 +71,12 @@ class Deciding:
         if isinstance(call, SearchCall):
             decision = decide(chain, capability_of("search", call.item_type))
             self._require(decision, call.item_type)
-            if self.rules.answer("search", decision.required) == "deny":
+            say = self.rules.answer("search", decision.required)
+            if say == "deny":
                 raise _denied_by_approval(decision, call.item_type)
-            return Allowed(decision)
+            if say == "ask" and not agreed:
+                raise MustAsk(Allowed(decision))
+            return Allowed(decision, agreed=agreed)
         primary = _PRIMARIES[type(call)]
         decision = self._decide_item(chain, primary, call)
         say = self.rules.answer(primary, decision.required)
@@ -81,7 +91,7 @@ class Deciding:
         if capability_of(primary, item.kind, item.id) != decision.required:  # the id came to mean another item
             message = f"{asked.item} changed while the call was decided."
             raise CallError("modified", message, "Make the call again.", resource=asked.item)
-        allowed = Allowed(decision, item)
+        allowed = Allowed(decision, item, agreed)
         if say == "ask" and not agreed and not (isinstance(call, ExecuteCall) and call.dry_run):
             raise MustAsk(allowed)
         return allowed

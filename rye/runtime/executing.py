@@ -79,7 +79,7 @@ class Executing:
     def _result(self, asked: Asked, allowed: Allowed, cancel: Event, made: Made) -> Result:
         call, item = asked.call, allowed.item
         if isinstance(call, SearchCall):
-            return self._search(call)
+            return self._search(call, allowed)
         if isinstance(call, ReturnCall):
             return self._return(call)
         if isinstance(item, OwnFile):
@@ -94,11 +94,11 @@ class Executing:
             return self._run_tool(item, asked, call, allowed, cancel, made)
         return self._start_directive(item, call, allowed, cancel)
 
-    def _search(self, call: SearchCall) -> SearchResult:
+    def _search(self, call: SearchCall, allowed: Allowed) -> SearchResult:
         rows = [
             row
             for row in self._world.items.search(call.item_type, call.query)
-            if self._deciding.may(self.chain, "search", row.kind, row.id)
+            if self._deciding.may_find(self.chain, row.kind, row.id, agreed=allowed.agreed)
         ]
         shown = [FoundItem(row.id, row.kind, row.version, row.description, row.score) for row in rows[: call.limit]]
         return SearchResult(shown, len(rows))

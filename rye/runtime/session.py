@@ -27,7 +27,7 @@ from typing import Literal, TypeVar
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.runtime.approvals import ApprovalStore, Question
+from rye.runtime.approvals import NO_ITEM, ApprovalStore, Question
 from rye.runtime.asked import Allowed, Asked, read_call
 from rye.runtime.calls import CallError, ReturnCall, from_rye_error
 from rye.runtime.chain import Chain, decide
@@ -44,13 +44,12 @@ from rye.runtime.rules import Rules
 
 def question_about(run: str, asked: Asked, allowed: Allowed, now: datetime) -> Question:
     """Return the question in the form that may be stored in a file: without secrets."""
-    assert allowed.sha256 is not None
     return Question(
         run=run,
         call=asked.number,
         tool=asked.name,
         item=allowed.label or asked.item,
-        sha256=allowed.sha256,
+        sha256=allowed.sha256 or NO_ITEM,
         params_sha256=asked.params_sha256,
         params=asked.params,
         required=allowed.decision.required,
@@ -68,10 +67,12 @@ def waiting(question: Question, asked: Asked, allowed: Allowed, store: ApprovalS
         number = store.ask(question)
         command = f"rye approve {question.run} {number}"
         details |= {"call": number, "command": command}
-        message = f"A person must approve {question.item} with exactly these parameters."
+        message = f"A person must approve {question.tool} of {question.item} with exactly these parameters."
         hint = f"`{command}` approves it once, for ten minutes. Then make the same call again."
     else:
-        message = f"A person must approve {question.item}, but these parameters cannot be shown in full."
+        message = (
+            f"A person must approve {question.tool} of {question.item}, but these parameters cannot be shown in full."
+        )
         hint = "They are too long for the log, or contain what looks like a secret. Make a shorter call without it."
     return CallError(
         "approval-required",

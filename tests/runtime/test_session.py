@@ -94,6 +94,30 @@ def test_what_is_denied_by_its_id_is_neither_found_nor_listed(tmp_path: Path) ->
     assert run.code("rye_load", **LOAD_STYLE) == "denied"
 
 
+def test_a_search_that_a_person_is_to_be_asked_about_is_asked_about(tmp_path: Path) -> None:
+    """``ask`` for a search was taken for ``allow``."""
+    search = {"item_type": "knowledge", "query": "acme"}
+    rules = Rules(approval=({"rye.search.*": "ask"},))
+    run = ship(tmp_path, rules=rules)
+    error = run.error("rye_search", **search)
+    assert (error["code"], error["required"]) == ("approval-required", "rye.search.knowledge")
+    call = error["call"]
+    assert isinstance(call, int)
+    approve(run.folder, read_question(run.folder, call), NOW)
+    assert run.code("rye_search", item_type="knowledge", query="another") == "approval-required"
+    assert run.act("rye_search", **search)["total"] == 1
+    assert run.code("rye_search", **search) == "approval-required"
+    (tmp_path / "no").mkdir()
+    assert (
+        ship(tmp_path / "no", rules=rules, ask=lambda question: Reply(False)).code("rye_search", **search) == "denied"
+    )
+
+
+def test_a_search_shows_no_item_that_a_person_would_have_to_be_asked_about(tmp_path: Path) -> None:
+    run = ship(tmp_path, rules=Rules(approval=({"rye.search.knowledge.acme.notes.*": "ask"},)))
+    assert run.act("rye_search", item_type="knowledge", query="acme") == {"results": [], "total": 0}
+
+
 def test_a_dry_run_decides_and_runs_nothing(tmp_path: Path) -> None:
     run = ship(tmp_path)
     found = run.act("rye_execute", **RUN_SHELL, dry_run=True)
