@@ -30,6 +30,39 @@ class FolderDisk:
         """Whether there is a real folder at the path."""
         return self._folder(path) == "folder"
 
+    def below(self, folder: str) -> dict[str, tuple[int, int]]:
+        """Return everything in a real folder and in the real folders below it that is no folder itself: files, links, devices,
+        each with its device and inode, by path. A folder stands for what cannot be listed, and for what is beyond
+        :data:`rye.limits.CONTENT` ``.folder_entries``. What Python compiled by a source's time is left out: it appears when a
+        script is used, and no commit can know that time."""
+        found: dict[str, tuple[int, int]] = {}
+        waiting, count = [folder], 0
+        while waiting:
+            here = waiting.pop()
+            if self._folder(here) != "folder":
+                continue
+            try:
+                with os.scandir(f"{self._root}/{here}") as entries:
+                    for entry in entries:
+                        count += 1
+                        path = f"{here}/{entry.name}"
+                        if count > CONTENT.folder_entries:
+                            return {**dict(sorted(found.items())), here: (0, 0)}
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(path)
+                        elif not (here.endswith("/__pycache__") and self._is_compiled(path)):
+                            status = entry.stat(follow_symlinks=False)
+                            found[path] = status.st_dev, status.st_ino
+            except OSError:
+                found[here] = (0, 0)
+        return dict(sorted(found.items()))
+
+    def _is_compiled(self, path: str) -> bool:
+        """Whether Python compares a compiled file with its source by time and size. One with a hash of the source is used
+        whatever it does."""
+        here = self.read(path)
+        return path.endswith(".pyc") and here.kind == "file" and here.data[4:8] == bytes(4)
+
     def shared(self, path: str) -> str:
         """Return the file to change for a shared file: if it is a link to another one of the same form, that one."""
         if not os.path.islink(f"{self._root}/{path}"):

@@ -6,19 +6,38 @@
   names the item. A file with the wanted bytes is fine, no matter who wrote it.
 * A refusal applies to one item in one target: nothing is written for it, and its existing files stay.
 * A file that is no longer needed is deleted if it still has the bytes that we wrote.
+* A file in the folder of a deployed skill that no item gives is not as it should be: programs take it for a part of the skill,
+  and a script of the skill may load it. It stays, since Rye did not write it.
 * In other people's files, only our block or key is read and changed (:mod:`rye.deployment.plan_entries`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from rye.deployment.plan_entries import Entries
 from rye.deployment.plan_ledger import Decision, Disk, Key, Ledger, Why
-from rye.deployment.plan_values import Checked, Differs, FileChange, OnDisk, Plan, Refused, Run, Wanted, Write, is_entry
+from rye.deployment.plan_values import (
+    Checked,
+    Differs,
+    FileChange,
+    FileState,
+    OnDisk,
+    Plan,
+    Refused,
+    Run,
+    Wanted,
+    Write,
+    is_entry,
+)
 from rye.deployment.state import Allowed, FileRow, State, made_by_us
+from rye.items.kinds import KINDS
+from rye.text.display import visible
 from rye.verified.on_disk import other_line_ends
+
+Below = Callable[[str], Mapping[str, tuple[int, int]]]
+"""Everything in a folder and the folders below it, by path, each with device and inode."""
 
 
 def make_plan(
@@ -30,12 +49,13 @@ def make_plan(
     allowed: Iterable[Allowed] = (),
     is_folder: Callable[[str], bool] = lambda _: False,
     claims: frozenset[Key] = frozenset(),
+    below: Below = lambda _: {},
 ) -> Plan:
     """Return the plan.
 
     ``state``: only rows that adapters could write; ``refused``: pairs of item and target already refused, of which nothing is
     in ``wanted``; ``allowed``: the widenings for the new state; ``is_folder``: whether a folder exists; ``claims``: rows that
-    this user's Rye did not write here.
+    this user's Rye did not write here; ``below``: what is in a folder.
     """
     ledger = Ledger(wanted, state, disk, run, refused, is_folder, claims)
     files = [one for one in wanted if one.form is None and run.concerns(one.item, one.targets)]
@@ -48,6 +68,7 @@ def make_plan(
         _settle(ledger, one, decided[one.path])
     entries.settle()
     _remove_unwanted(ledger)
+    _look_for_strangers(ledger, [one for one in files if decided[one.path].state in _THERE], below)
     rows = tuple(sorted(ledger.new_rows.values()))
     made = tuple(sorted(path for path in ledger.made if made_by_us(path, rows)))
     gone = tuple(path.rstrip("/") for path in sorted(ledger.made - set(made)) if path.endswith("/"))
@@ -63,6 +84,8 @@ def make_plan(
     )
 
 
+_THERE: frozenset[FileState] = frozenset(("ok", "edited", "stale"))
+"""States of a file that is there, and was deployed."""
 _UNLINK = (
     "If another tool made it, remove that tool's copy (`npx skills remove`, `apm uninstall`, or by hand); otherwise put a real "
     "file or folder there. Then run `rye deploy`."
@@ -144,6 +167,31 @@ def _settle(ledger: Ledger, one: Wanted, decision: Decision) -> None:
     if decision.change != "unchanged":
         ledger.writes.append(Write(one.path, one.data, one.executable))
         ledger.note_folders(one.path)
+
+
+def _look_for_strangers(ledger: Ledger, files: Sequence[Wanted], below: Below) -> None:
+    ours = {one.path for one in ledger.wanted} | {row.path for row in ledger.state.files}
+    places = {ledger.disk(path).place for path in ours}
+    folders = {folder for path in ours for folder in _folders_above(path)}
+    for one in files:
+        home, _, name = one.path.rpartition("/")
+        if name not in KINDS.main_files():
+            continue
+        strange = (path for path, place in below(home).items() if path not in ours and place not in places)
+        for path in dict.fromkeys(_whole_folder(path, folders) for path in strange):
+            within, target = path.removeprefix(f"{home}/"), ledger.row_target(one)
+            ledger.checked.append(Checked(visible(path), "unowned", one.item, target, stranger=within))
+
+
+def _whole_folder(path: str, folders: Collection[str]) -> str:
+    """The path, or the outermost folder above it that is none of ``folders``, with a slash at its end."""
+    return next((f"{folder}/" for folder in reversed(_folders_above(path)) if folder not in folders), path)
+
+
+def _folders_above(path: str) -> list[str]:
+    """The folders above a path, the innermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
 
 
 def _remove_unwanted(ledger: Ledger) -> None:

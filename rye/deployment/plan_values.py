@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from rye.deployment.state import FileRow, State
 from rye.deployment.targets.protocol import Form
+from rye.items.attached import is_safe_path
+from rye.items.kinds import KINDS
 from rye.project.agent_programs import is_shared_file
 from rye.verified.on_disk import flag_explained, line_ends_explained
 
@@ -169,6 +171,8 @@ class Checked(Struct, frozen=True):
     item: str
     target: str
     differs: Differs | None = None
+    stranger: str = ""
+    """If the item does not give it: its path in the item's folder, which it is in all the same; a folder's ends in a slash."""
 
     def as_json(self) -> dict[str, str | None]:
         """All fields, by name."""
@@ -181,7 +185,14 @@ class Checked(Struct, frozen=True):
         }
 
     def explained(self, command: str) -> tuple[str, str] | None:
-        """What alone differs, and what mends it; None if it is more than that. ``command``: deploys the same."""
+        """What is wrong and what mends it, if it is that the item does not give it, or if only one thing differs; otherwise None.
+        ``command``: deploys the same."""
+        if self.stranger:
+            kind, hint = KINDS.get(self.item.partition(":")[0]), "Delete it."
+            if kind is not None and kind.main_file is not None and is_safe_path(self.stranger):
+                command = f"rye override new {self.item} --file {self.stranger} --add --content {self.path}"
+                hint += f" `{command}` makes it one of them."
+            return f"is among the files of {self.item}, which does not give it", hint
         if self.differs == "line-ends":
             return line_ends_explained(f"{command} --overwrite-edited {self.item}")
         if self.differs is None:

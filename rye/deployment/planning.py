@@ -178,7 +178,7 @@ def planned(
         wanted = without(wanted, lambda item, name: (item, name) in hidden)
     current = {one.row for one in found.widenings}
     allowed = [one for one in (*remembered.state.allowed, *given) if one in current or not _is_known(one, found)]
-    plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder, claims)
+    plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder, claims, disk.below)
     return Planned(
         plan=plan,
         survey=replace(

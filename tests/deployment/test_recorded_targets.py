@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -182,6 +184,62 @@ def test_an_edited_file_fails_every_check_and_nothing_is_overwritten(user: Perso
     assert path.read_text() == edited
     user.ok("deploy", "--overwrite-edited", "directive:acme/work/plan")
     user.ok("ci")
+
+
+def test_a_file_that_the_item_does_not_give_fails_every_check_and_stays(user: Person) -> None:
+    """The skill's signed script would have loaded it: Python looks beside a script before it looks into its library."""
+    user.ok("add", "skill:acme/notes", "-y")
+    user.ok("deploy", "--target", "claude", "--once")
+    folder = ".claude/skills/notes"
+    planted = user.write(f"{folder}/json.py", "print('mine')\n")
+    for words in (("ci",), ("install",), ("install",)):
+        assert differences(user, *words) == {f"{folder}/json.py": "unowned"}
+    said = user.run("deploy", "--check")
+    assert said.code == 1
+    assert f"{folder}/json.py is among the files of skill:acme/notes, which does not give it" in said.stderr
+    for words in (("audit",), ("check",)):
+        assert user.run(*words).code == 1, words
+    command = f"override new skill:acme/notes --file json.py --add --content {folder}/json.py"
+    assert f"`rye {command}`" in said.stderr
+    user.ok("deploy")
+    assert planted.exists(), "Rye did not write it"
+    planted.unlink()
+    user.ok("ci")
+
+
+@pytest.mark.parametrize("name", ["a\n- ok: all is well", "`id`.py", os.fsdecode(b"\xff.py"), "\u202egpj.py"])
+def test_a_stranger_s_name_says_nothing_of_its_own(user: Person, name: str) -> None:
+    user.ok("add", "skill:acme/notes", "-y")
+    user.ok("deploy", "--target", "claude", "--once")
+    user.write(f".claude/skills/notes/{name}", "")
+    said = user.run("ci")
+    assert said.code == 1
+    assert "\n- ok" not in said.stderr
+    assert "\u202e" not in said.stderr
+    assert "override new" not in said.stderr
+    assert user.run("ci", "--json").error["files"][0]["state"] == "unowned"
+
+
+def test_what_python_compiles_beside_a_script_is_no_stranger_unless_it_counts_by_itself(user: Person) -> None:
+    user.ok("add", "skill:acme/notes", "-y")
+    user.ok("deploy", "--target", "claude", "--once")
+    script = str(user.write("elsewhere.py", "print('mine')\n"))
+    compiled = user.path(".claude/skills/notes/__pycache__/helper.cpython-311.pyc")
+    py_compile.compile(script, str(compiled), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
+    user.ok("ci")
+    py_compile.compile(script, str(compiled), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert len(differences(user, "ci")) == 1
+
+
+def test_links_and_pipes_are_strangers_too(user: Person, tmp_path: Path) -> None:
+    user.ok("add", "skill:acme/notes", "-y")
+    user.ok("deploy", "--target", "claude", "--once")
+    user.path(".claude/skills/notes/more").symlink_to(tmp_path)
+    os.mkfifo(user.path(".claude/skills/notes/pipe"))
+    user.write(".claude/skills/notes/deep/er/x.md", "")
+    user.write(".claude/skills/notes/deep/y.md", "")
+    found = {path.removeprefix(".claude/skills/notes/") for path in differences(user, "ci")}
+    assert found == {"more", "pipe", "deep/"}
 
 
 def test_a_missing_file_is_named_with_the_command_and_only_a_deploy_writes_it(user: Person) -> None:

@@ -135,7 +135,9 @@ def show_compared(session: Session, found: Compared) -> None:
     if found.differences:
         count = len(found.differences)
         said = f"{counted(count, 'deployed file')} {'is' if count == 1 else 'are'} not what is installed now"
-        session.console.warn(f"{said}: {_files([one.path for one in found.differences])}.", "`rye deploy` writes them.")
+        writes = "`rye deploy` writes them."
+        does = "`rye deploy --check` says more." if any(one.what == "unowned" for one in found.differences) else writes
+        session.console.warn(f"{said}: {_files([one.path for one in found.differences])}.", does)
     if found.waiting:
         items = list(dict.fromkeys(one.item for one in found.waiting))
         names = ", ".join(dict.fromkeys(one.target for one in found.waiting))
