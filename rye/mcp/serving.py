@@ -20,9 +20,11 @@ from rye.mcp.hosting import OneRun, RunsByToken
 from rye.mcp.server import build_server
 from rye.mcp.tokens import token_key
 from rye.project.context import require_project
+from rye.project.layout import Project
 from rye.runtime.limits import UNCOUNTED_UNDER_MCP
-from rye.runtime.opening import Opened, open_session, read_directive
+from rye.runtime.opening import Opened, open_session, read_directive, rules_now
 from rye.runtime.project_items import ProjectItems
+from rye.runtime.rules import Rules
 from rye.runtime.run.user_models import user_models
 from rye.runtime.sandbox.running import end_calls
 from rye.runtime.sandboxed_tools import SandboxedTools
@@ -61,8 +63,9 @@ def serve(
         _serve_stdio(context, request, tell_start)
 
 
-def open_run(context: Context, reference: str | None, *, read_only: bool) -> Opened:
-    """Open a run. Its tools never get the key of a model, even if it is granted. Raises RyeError."""
+def open_run(context: Context, reference: str | None, *, read_only: bool, rules: Rules | None = None) -> Opened:
+    """Open a run. Its tools never get the key of a model, even if it is granted. ``rules``: what its server started under. Raises
+    RyeError."""
     own = user_models(context.home, context.environment)
     return open_session(
         context,
@@ -72,7 +75,15 @@ def open_run(context: Context, reference: str | None, *, read_only: bool) -> Ope
         binding=binding_of(context),
         not_enforced=UNCOUNTED_UNDER_MCP,
         secrets=own.secrets,
+        rules=rules,
     )
+
+
+def runs_by_token(context: Context, project: Project, *, read_only: bool = False) -> RunsByToken:
+    """The runs of a server over HTTP. Clients choose when they begin, so what holds for them as well is the policies at the
+    server's start. Raises RyeError for one that cannot be read."""
+    rules = rules_now(context, project)
+    return RunsByToken(lambda reference: open_run(context, reference, read_only=read_only, rules=rules))
 
 
 def binding_of(context: Context) -> Binding:
@@ -139,7 +150,7 @@ def _serve_http(
     if request.as_ is not None:  # report errors now, not to the first client
         item, _ = read_directive(ProjectItems(context, project), request.as_)
         only = item.id if parse_reference(request.as_).range is None else f"{item.id}@{item.version}"
-    runs = RunsByToken(lambda reference: open_run(context, reference, read_only=request.read_only))
+    runs = runs_by_token(context, project, read_only=request.read_only)
     start: dict[str, object] = {"binding": binding_of(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
     token_key(context.home)  # report errors now, not to the first client

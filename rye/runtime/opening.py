@@ -2,7 +2,8 @@
 
 The policies of project, user and organization are combined, which can only make them stricter. They are read again for each
 call, and so are the directives that the run was started for. A change can therefore end a run's rights at once, but not widen
-them: the rules of the start count as well.
+them: the rules of the start count as well, and for a child run those of its parent's start, for a run of a server over HTTP
+those of the server's.
 
 An ``allow`` in ``[policy.approval]`` removes a question. In a project's rye.toml it therefore has no effect until this user
 accepts the project: anyone who can commit can write it (DESIGN 6.1).
@@ -84,6 +85,7 @@ def open_session(
     not_enforced: Sequence[str] = (),
     above: Sequence[Level] = (),
     limits: Limits | None = None,
+    rules: Rules | None = None,
     run: str | None = None,
     secrets: Sequence[str] = (),
 ) -> Opened:
@@ -91,7 +93,8 @@ def open_session(
 
     ``tools``: creates the runner of tools from the items; ``read_only``: search and load only, whatever the directive may
     do; ``above``: the callers of a child run, root first; ``limits``: the maximum that a parent or a person allows;
-    ``run``: its name, by default a new one; ``secrets``: more values that the log must not contain. Raises RyeError.
+    ``rules``: what its parent, or its server, started under; ``run``: its name, by default a new one; ``secrets``: more values
+    that the log must not contain. Raises RyeError.
     """
     project = require_project(context.cwd)
     manifest = load_manifest(project)
@@ -115,8 +118,10 @@ def open_session(
         secrets=tuple(sorted({*secrets, *known_secrets(context.environment)}, key=lambda value: (-len(value), value))),
     )
     start, noted = rules_in_force(context, project, manifest, others), others.organizations
+    if rules is not None:
+        start = start.beside(rules)
 
-    def rules() -> Rules:
+    def read_rules() -> Rules:
         nonlocal noted
         _require_unchanged(items, levels)
         others = read_other_policies(context.home, context.now())
@@ -130,7 +135,7 @@ def open_session(
         Chain(levels),
         world,
         log,
-        rules,
+        read_rules,
         binding=binding,
         not_enforced=not_enforced,
         limits=limits,
@@ -161,6 +166,11 @@ def _require_unchanged(items: ProjectItems, levels: Sequence[Level]) -> None:
 def _noted(policy: PolicyInForce) -> Event:
     """The event that says under which policy of an organization a run goes on."""
     return Event(event="policy", item=f"{policy.origin} {policy.number}", sha256=policy.sha256)
+
+
+def rules_now(context: Context, project: Project) -> Rules:
+    """Read all policies. Raises RyeError for a file that cannot be read."""
+    return rules_in_force(context, project, load_manifest(project), read_other_policies(context.home, context.now()))
 
 
 def rules_in_force(context: Context, project: Project, manifest: Manifest, others: OtherPolicies) -> Rules:

@@ -110,6 +110,8 @@ class Session:
         the command line; ``not_enforced``: limits that cannot be counted here. Raises RyeError."""
         lock = threading.RLock()
         first = rules()
+        self.rules_at_start = first
+        """What the run started under, for the runs that it starts."""
         above = max(chain.depth - 1, 0)  # a parent's remaining depth counts from the parent
         bounds = [Bound(limits, Used(depth=above))] if limits is not None else []
         bounds += [Bound(level.limits, Used(depth=depth)) for depth, level in enumerate(chain.levels)]

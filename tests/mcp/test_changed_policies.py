@@ -104,6 +104,21 @@ def test_a_policy_that_is_loosened_counts_from_the_next_start(shop: Person) -> N
     play(shop, later)
 
 
+def test_over_http_the_servers_start_counts_for_runs_that_begin_later(shop: Person) -> None:
+    """A client chooses when its run begins: one whose program has a shell would write rye.toml before."""
+    shop.write("rye.toml", PROJECT + FORBID)
+    running = Running(shop)
+
+    async def story(caller: Caller) -> None:
+        assert (await caller.error("rye_execute", **WRITE))["code"] == "denied"
+
+    try:
+        shop.write("rye.toml", PROJECT)
+        running.play(running.token(), story)
+    finally:
+        running.stop()
+
+
 def test_answers_that_a_start_demanded_stay_demanded(shop: Person) -> None:
     shop.environment["RYE_TRUST_LOCK"] = "1"
     shop.write("rye.toml", f'{PROJECT}\n[policy.approval]\n"rye.execute.tool.*" = "ask"\n')

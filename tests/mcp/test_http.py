@@ -20,12 +20,9 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from rye.errors import UsageError
 from rye.limits import RUNTIME
 from rye.mcp import http
-from rye.mcp.hosting import RunsByToken
 from rye.mcp.server import build_server
+from rye.mcp.serving import runs_by_token
 from rye.mcp.tokens import issue, token_key
-from rye.runtime.limits import UNCOUNTED_UNDER_MCP
-from rye.runtime.opening import open_session
-from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.workspace.context import LibraryContext
 from tests.mcp.sessions import Caller, log_of, own_directive, own_knowledge, own_tool, project_with_key, runs_of
 from tests.scenes.person import Person
@@ -49,14 +46,7 @@ class Running:
     ):
         self.shop = shop
         self.context = LibraryContext(cwd=shop.folder, home=shop.folders, environment=dict(shop.environment))
-        self.runs = RunsByToken(
-            lambda reference: open_session(
-                self.context,
-                reference,
-                lambda items: SandboxedTools(self.context, items),
-                not_enforced=UNCOUNTED_UNDER_MCP,
-            )
-        )
+        self.runs = runs_by_token(self.context, shop.project)
         self.where = http.listening("127.0.0.1", 0)
         self.port = self.where.getsockname()[1]
         server = build_server(self.runs, expand=False, instructions="", start={})

@@ -13,6 +13,7 @@ from rye.runtime.approvals import Question
 from rye.runtime.chain import Level
 from rye.runtime.effects import Reply
 from rye.runtime.limits import Limits
+from rye.runtime.rules import Rules
 from rye.runtime.run.loop import Progress
 from rye.runtime.run.models import Model
 from rye.runtime.run.result import RunResult
@@ -30,6 +31,8 @@ class ChildStart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     inputs: dict[str, Any]
     above: tuple[Level, ...]
     limits: Limits
+    rules: Rules
+    """What the parent started under: a child is no new start."""
     models: dict[str, Model]
     keys: dict[str, str]
     registry: str | None

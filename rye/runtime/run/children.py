@@ -22,6 +22,7 @@ from rye.runtime.calls import CallError, Code, cut
 from rye.runtime.chain import Chain
 from rye.runtime.effects import Ask, UsableItem
 from rye.runtime.limits import Limits, Used, most
+from rye.runtime.rules import Rules
 from rye.runtime.run.child_messages import Answers, Asks, Channel, ChildStart, Ends, FromChild, Watched
 from rye.runtime.run.loop import Watch
 from rye.runtime.session import Session
@@ -45,7 +46,7 @@ class Children:
 
     def __init__(
         self,
-        start: Callable[[str, Mapping[str, object], Chain, Limits], ChildStart],
+        start: Callable[[str, Mapping[str, object], Chain, Limits, Rules], ChildStart],
         environment: Mapping[str, str],
         ask: Ask,
         watch: Watch,
@@ -71,7 +72,8 @@ class Children:
         reserved = most(limits)
         self.session.meter.charge(reserved)
         reference = f"{item.id}@{item.version}" if item.version is not None else item.id
-        ended = self._run(self._start(reference, inputs, chain, limits), cancel, item.label)
+        start = self._start(reference, inputs, chain, limits, self.session.rules_at_start)
+        ended = self._run(start, cancel, item.label)
         used = ended.result.used if ended.result is not None else Used()
         self.priced = self.priced and (ended.result is None or ended.result.priced)
         self.session.meter.charge(used.minus(reserved))

@@ -20,6 +20,7 @@ from rye.runtime.effects import Ask, Tools
 from rye.runtime.limits import Limits
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
+from rye.runtime.rules import Rules
 from rye.runtime.run.child_messages import ChildStart
 from rye.runtime.run.children import Children, for_child
 from rye.runtime.run.endpoint import Endpoint, Post
@@ -80,7 +81,18 @@ def run_child(context: Context, start: ChildStart, faces: Faces, post: Post | No
     """Run a directive for another run. Raises RyeError; ``modified-item`` if the directive changed since the parent read it."""
     keys = Keys(start.models, start.keys)
     request = RunRequest(start.reference, values=start.inputs)
-    return _run(context, keys, keys.names, faces, request, post, start.limits, start.above, start.level)
+    return _run(
+        context,
+        keys,
+        keys.names,
+        faces,
+        request,
+        post,
+        limits=start.limits,
+        above=start.above,
+        as_read=start.level,
+        rules=start.rules,
+    )
 
 
 def _run(
@@ -93,6 +105,7 @@ def _run(
     limits: Limits | None = None,
     above: tuple[Level, ...] = (),
     as_read: Level | None = None,
+    rules: Rules | None = None,
 ) -> RunResult:
     withheld |= keys.names
     children = _children(context, keys, withheld, faces)
@@ -110,6 +123,7 @@ def _run(
         binding="exclusive",
         above=above,
         limits=limits,
+        rules=rules,
         secrets=keys.secrets,
     )
     session, item = opened.session, opened.directive
@@ -189,7 +203,7 @@ def _prompt(directive: Directive, request: RunRequest, ask: AskInput | None) -> 
 def _children(context: Context, keys: Keys, withheld: frozenset[str], faces: Faces) -> Children:
     root = require_project(context.cwd).root
 
-    def start(reference: str, inputs: Mapping[str, object], chain: Chain, limits: Limits) -> ChildStart:
+    def start(reference: str, inputs: Mapping[str, object], chain: Chain, limits: Limits, rules: Rules) -> ChildStart:
         return ChildStart(
             project=str(root),
             reference=reference,
@@ -197,6 +211,7 @@ def _children(context: Context, keys: Keys, withheld: frozenset[str], faces: Fac
             inputs=dict(inputs),
             above=chain.levels[:-1],
             limits=limits,
+            rules=rules,
             models=dict(keys.models),
             keys=dict(keys.keys),
             registry=context.registry,

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -169,8 +169,8 @@ def test_a_repository_cannot_name_a_model(made: Person) -> None:
         assert made.run("run", "acme/work/ship", "--json", env={"MODEL_KEY": KEY}).code != 0
 
 
-def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
-    """A script for two simultaneous runs, distinguished by their first message."""
+def by_prompt(parent: list[Turn], child: list[Turn], meanwhile: Callable[[], object] = lambda: None) -> Script:
+    """A script for two simultaneous runs, distinguished by their first message. ``meanwhile``: done at each turn."""
 
     class Two(Script):
         def __init__(self) -> None:
@@ -178,6 +178,7 @@ def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
             self.child = Script(*child)
 
         def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Any:
+            meanwhile()
             first = json.loads(body)["messages"][0]["content"]
             own = self.child if first.startswith(("# sub", "# large")) else None
             return (
@@ -206,6 +207,34 @@ def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Person) 
     assert told == [{"outputs": {"result": "child"}}]
     verdicts = [verdict_of(made, number) for number in (-1, -2)]
     assert verdicts == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ('\n[policy]\nforbid = ["rye.execute.tool.*"]\n', "denied"),
+        ('\n[policy.approval]\n"rye.execute.tool.*" = "ask"\n', "approval-required"),
+    ],
+)
+def test_a_policy_that_is_loosened_during_a_run_is_not_for_its_children_either(
+    made: Person, words: str, code: str
+) -> None:
+    """A child is started by the model, so it is no start that anybody decided on."""
+    manifest = made.path("rye.toml")
+    before = manifest.read_text()
+    script = by_prompt(
+        [calls(SUB), returns(result="parent")],
+        [calls(WRITE), returns(result="child")],
+        meanwhile=lambda: manifest.write_text(before),
+    )
+    manifest.write_text(before + words)
+    try:
+        found = run(made, script, "acme/work/ship")
+    finally:
+        manifest.write_text(before)
+    assert found["status"] == "ok"
+    child = script.child  # type: ignore[attr-defined]
+    assert [result["error"]["code"] for result in child.results] == [code]
 
 
 @pytest.mark.parametrize(
