@@ -135,8 +135,7 @@ class ProjectItems:
                 published_by(row.with_signer(found.installed.release.signed_by)),
             )
             log = row.log if row.source is None else None
-            if runs:
-                self._refuse_advised(row)
+            self._refuse_advised(row)
         else:
             signer = signer_of(self.context, found, runs=runs)
             publisher = own_publisher(entry.space, signer) if signer is not None else ""
@@ -250,7 +249,7 @@ class ProjectItems:
             seen = self._advisories.about(row.registry, row.identity)
         said = next((each for each in seen if each.severity != "low" and concerns(each, row.version)), None)
         if said is not None:
-            message = f"{row.identity} has an advisory, so it does not run: {advisory_words(said)}."
+            message = f"{row.identity} has an advisory, so no run uses it: {advisory_words(said)}."
             raise RyeError("advisory", message, advisory_hint(row.identity))
 
     # -- using ---------------------------------------------------------------------------------------------------------

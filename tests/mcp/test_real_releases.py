@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.cli.test_known_revocations import revoke
 from tests.mcp.sessions import SHIP, Caller, play, tool
@@ -100,6 +101,29 @@ def test_an_advisory_that_was_seen_needs_no_cache(registry: Registry, acme: Pers
     acme.ok("advisory", "withdraw", "tool:acme/fs/write", "ACME-8")
     user.run("audit")
     assert code(user) == "ok"
+
+
+def test_a_text_with_an_advisory_is_no_more_read_than_run(acme: Person, user: Person) -> None:
+    """A skill acts by being read: it was returned by every way but the execution that skills do not have."""
+
+    async def story(caller: Caller) -> None:
+        call = {"item_type": "skill", "item_id": "acme/pdf"}
+        assert (await caller.ok("rye_load", **call))["text"]
+        acme.ok("advisory", "publish", "skill:acme/pdf", "--number", "ACME-9", *SEVERE)
+        user.run("audit")
+        assert (await caller.error("rye_load", **call))["code"] == "advisory"
+        assert (await caller.ok("rye_search", item_type="skill", query=""))["results"] == []
+        with pytest.raises(MCPError, match="advisory"):
+            await caller.client.get_prompt("acme/pdf")
+        with pytest.raises(MCPError, match="advisory"):
+            await caller.client.read_resource("skill://acme/pdf/SKILL.md")
+        with pytest.raises(MCPError, match="No skill"):
+            await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md")
+        acme.ok("advisory", "withdraw", "skill:acme/pdf", "ACME-9")
+        user.run("audit")
+        assert (await caller.ok("rye_load", **call))["text"]
+
+    play(user, story, as_=None)
 
 
 def test_what_was_seen_and_cannot_be_read_is_a_no(acme: Person, user: Person) -> None:
