@@ -59,15 +59,26 @@ def test_a_tunnel_and_an_absolute_address_are_requests() -> None:
     assert parse_request(head) == Request(
         NAME,
         False,
-        b"GET /a?b#c HTTP/1.1\r\nHost: api.example.com\r\nA: b\r\nConnection: close\r\n\r\n",
+        b"GET /a?b#c HTTP/1.1\r\nHost: api.example.com:443\r\nA: b\r\nConnection: close\r\n\r\n",
     )
     assert parse_request(b"GET http://api.example.com HTTP/1.1\r\n").place == HostPort("api.example.com", 80)
+
+
+@pytest.mark.parametrize("header", [b"Host: other.example", b"host : other.example", b"HOST:\tother.example"])
+def test_a_request_is_for_the_host_that_was_granted(header: bytes) -> None:
+    """Many hosts share an address, and the header chooses among them."""
+    request = parse_request(b"GET http://api.example.com/a HTTP/1.1\r\n" + header)
+    assert request.forward == b"GET /a HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize(
     "head",
     [
         b"",
+        b"GET http://api.example.com/a\nHost:other HTTP/1.1",
+        b"GET http://api.example.com/ HTTP/1.1\r\nA: b\nHost: other",
+        b"GET http://api.example.com/ HTTP/1.1\r\nA: b\rHost: other",
+        b"GET http://api.example.com/ HTTP/1.1\r\n Host: other",
         b"\x16\x03\x01\x02\x00",
         b"GET / HTTP/1.1",
         b"GET https://api.example.com/ HTTP/1.1",

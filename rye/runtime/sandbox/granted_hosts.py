@@ -1,9 +1,9 @@
 """Which hosts a tool may reach, and which requests the proxy accepts. Pure.
 
 The proxy accepts ``CONNECT host:port`` (which programs send because of ``https_proxy``) and requests with an absolute URL
-(``http_proxy``). Each connection looks its name up once, and connects to exactly the address that was checked. A name may
-only resolve to public addresses: otherwise its owner could point it at this machine or network. To allow those, an operator
-grants the address itself, or ``localhost``.
+(``http_proxy``), whose Host is that of the URL, whatever the request says: many hosts share an address. Each connection looks
+its name up once, and connects to exactly the address that was checked. A name may only resolve to public addresses: otherwise
+its owner could point it at this machine or network. To allow those, an operator grants the address itself, or ``localhost``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct
 from rye.items.needs import BadNeeds, place_of
 from rye.runtime.sandbox.profile import HostPort
 
-_DROPPED = ("connection", "proxy-connection", "proxy-authorization", "keep-alive")
+_DROPPED = ("host", "connection", "proxy-connection", "proxy-authorization", "keep-alive")
 
 
 class Request(Struct, frozen=True):
@@ -35,6 +35,8 @@ class BadRequest(ValueError):
 def parse_request(head: bytes) -> Request:
     """Parse a request up to its empty line. Raises BadRequest."""
     lines = head.decode("latin-1").split("\r\n")
+    if any("\n" in line or "\r" in line for line in lines):
+        raise BadRequest("a line end of another sort, which would begin a line for some servers")
     words = lines[0].split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
         raise BadRequest("not an HTTP/1 request")
@@ -50,7 +52,10 @@ def parse_request(head: bytes) -> Request:
     place = _place(host if _has_port(host) else f"{host}:80")
     headers = [line for line in lines[1:] if line and line.partition(":")[0].strip().lower() not in _DROPPED]
     first = f"{method} /{path} {version}"
-    return Request(place, False, "\r\n".join([first, *headers, "Connection: close", "", ""]).encode("latin-1"))
+    if any(line[0] in " \t" for line in headers):
+        raise BadRequest("a header that goes on in the next line")
+    lines = [first, f"Host: {host}", *headers, "Connection: close", "", ""]
+    return Request(place, False, "\r\n".join(lines).encode("latin-1"))
 
 
 def _has_port(host: str) -> bool:
