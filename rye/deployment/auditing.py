@@ -41,7 +41,8 @@ def _deployed(context: Context, project: Project) -> Iterator[Finding]:
     try:
         found = compare(context, project)
         for one in found.differences:
-            yield Finding(rule=_RULES[one.what], severity="error", message=one.message, path=one.path, hint=one.hint)
+            rule = "not-as-deployed" if one.is_stranger else _RULES[one.what]
+            yield Finding(rule=rule, severity="error", message=one.message, path=one.path, hint=one.hint)
         for each in found.waiting:
             yield Finding(
                 rule="deploy-missing",

@@ -46,9 +46,11 @@ class Difference(Struct, frozen=True, kw_only=True):
     hint: str
     diff: tuple[str, ...] = ()
     """From what the item gives to what is there; empty if either is not text."""
+    is_stranger: bool = False
+    """Whether it is among the files of an item that does not give it."""
 
     def as_json(self) -> dict[str, object]:
-        """All fields, by name; the diff as one text."""
+        """The other fields, by name; the diff as one text."""
         return {
             "path": self.path,
             "state": self.what,
@@ -162,6 +164,7 @@ class _Words:
             message=f"{one.path} {said}.",
             hint=hint,
             diff=self._diff(one, wanted),
+            is_stranger=bool(one.stranger),
         )
 
     def _said(self, one: Checked, wanted: Wanted | None) -> tuple[str, str]:

@@ -136,7 +136,7 @@ def show_compared(session: Session, found: Compared) -> None:
         count = len(found.differences)
         said = f"{counted(count, 'deployed file')} {'is' if count == 1 else 'are'} not what is installed now"
         writes = "`rye deploy` writes them."
-        does = "`rye deploy --check` says more." if any(one.what == "unowned" for one in found.differences) else writes
+        does = "`rye deploy --check` says more." if any(one.is_stranger for one in found.differences) else writes
         session.console.warn(f"{said}: {_files([one.path for one in found.differences])}.", does)
     if found.waiting:
         items = list(dict.fromkeys(one.item for one in found.waiting))

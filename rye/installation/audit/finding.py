@@ -124,7 +124,8 @@ HELP: Mapping[str, str] = {
     ABSENT: "Add the item with `rye add KIND:ID`. If its name is wrong, correct the text, or tell its publisher.",
     "not-as-deployed": (
         "`rye deploy` writes such files, and says what it would discard; commit what it wrote. `rye deploy --check` lists all. "
-        "`rye install` and `rye ci` only compare. If nobody here made the difference, find out who did."
+        "`rye install` and `rye ci` only compare. Delete a file that no item gives. If nobody here made the difference, find out "
+        "who did."
     ),
     "deploy-unchecked": "Run `rye deploy --check`; the message says why.",
     "unexplained-hook": _CHECK,
