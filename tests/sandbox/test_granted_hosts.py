@@ -78,7 +78,7 @@ def test_a_request_is_for_the_host_that_was_granted(header: bytes) -> None:
         b"GET http://api.example.com/a\nHost:other HTTP/1.1",
         b"GET http://api.example.com/ HTTP/1.1\r\nA: b\nHost: other",
         b"GET http://api.example.com/ HTTP/1.1\r\nA: b\rHost: other",
-        b"GET http://api.example.com/ HTTP/1.1\r\n Host: other",
+        b"GET http://api.example.com/ HTTP/1.1\r\n X: other",
         b"\x16\x03\x01\x02\x00",
         b"GET / HTTP/1.1",
         b"GET https://api.example.com/ HTTP/1.1",
