@@ -146,13 +146,15 @@ def _skill_files(opened: Opened, item: UsableItem) -> skills.SkillFiles:
 
 
 def listed_skill(opened: Opened, item_id: str) -> dict[str, Any] | None:
-    """Return a skill's list entry; None if the skill cannot be used, or is too large for some hosts."""
+    """Return a skill's list entry, with little of the frontmatter if a person must be asked before the skill is read; None if the
+    skill cannot be used, or is too large for some hosts."""
     try:
         found = _skill_files(opened, opened.items.read("skill", item_id, runs=False))
         if not skills.fits(found):
             return None
         proof = known_proof(opened.items.context, opened.project, "skill", found.item.id, found.item.version)
-        return skills.entry(found, proof)
+        whole = not opened.session.asks("load", "skill", item_id)
+        return skills.entry(found, proof, whole=whole)
     except RyeError:
         return None
 

@@ -24,6 +24,7 @@ SCHEME = "skill://"
 EXTENSION = "io.modelcontextprotocol/skills"
 MAIN = "SKILL.md"
 DIRECTORY = "inode/directory"
+_LISTED = ("name", "description")
 
 
 class SkillFiles(Struct, frozen=True):
@@ -57,11 +58,13 @@ def frontmatter(text: str) -> dict[str, Any]:
     return found
 
 
-def entry(skill: SkillFiles, proof: str | None) -> dict[str, Any]:
-    """Return the extension's ``Skill`` value. Raises RyeError ``does-not-parse``."""
+def entry(skill: SkillFiles, proof: str | None, *, whole: bool) -> dict[str, Any]:
+    """Return the extension's ``Skill`` value. ``whole``: with all of its frontmatter, which is a part of its text, and not only
+    with what every list shows. Raises RyeError ``does-not-parse``."""
+    found = frontmatter(skill.item.text)
     return {
         "uri": f"{skill.root}/{MAIN}",
-        "frontmatter": frontmatter(skill.item.text),
+        "frontmatter": found if whole else {key: found[key] for key in _LISTED if key in found},
         "resources": [
             {"uri": f"{skill.root}/{path}", "digest": f"sha256:{sha256(data).hexdigest()}", "size": len(data)}
             for path, data in sorted(skill.files.items(), key=lambda pair: (pair[0] != MAIN, pair[0]))

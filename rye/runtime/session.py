@@ -30,7 +30,7 @@ from rye.errors import RyeError
 from rye.runtime.approvals import NO_ITEM, ApprovalStore, Question
 from rye.runtime.asked import Allowed, Asked, read_call
 from rye.runtime.calls import CallError, ReturnCall, from_rye_error
-from rye.runtime.chain import Chain, decide
+from rye.runtime.chain import Chain, capability_of, decide
 from rye.runtime.deciding import Deciding, MustAsk, denied
 from rye.runtime.effects import Ask, OwnFile, Reply, UsableItem, World
 from rye.runtime.event_log import EventLog, timestamp
@@ -163,6 +163,10 @@ class Session:
     def may(self, primary: str, kind: str, item_id: str) -> bool:
         """Whether chain and policy allow an action, as they were read last. Logs nothing; for listing what may be called."""
         return self._deciding.may(self.chain, primary, kind, item_id)
+
+    def asks(self, primary: str, kind: str, item_id: str) -> bool:
+        """Whether a person must be asked about an action that may be done, as policies were read last."""
+        return self._deciding.rules.answer(primary, capability_of(primary, kind, item_id)) == "ask"
 
     def act(
         self,

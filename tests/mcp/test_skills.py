@@ -95,6 +95,22 @@ def test_an_entry_says_who_signed_it_and_where_it_is_in_the_log(shop: Person) ->
     play(shop, story, as_=None)
 
 
+def test_an_entry_gives_no_more_than_a_list_of_what_a_person_is_asked_about(tmp_path: Path) -> None:
+    """Frontmatter can hold any text, and was returned without a question and without a line in the log."""
+    made = project_with_key(tmp_path)
+    install(made, "skill", "acme/pdf", skill("pdf"))
+    made.write("rye.toml", f'{made.path("rye.toml").read_text()}\n[policy.approval]\n"rye.load.skill.*" = "ask"\n')
+
+    async def story(caller: Caller) -> None:
+        (listed,) = (await ask(caller, "skills/list"))["skills"]
+        one = (await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md"))["skill"]
+        assert listed["frontmatter"] == one["frontmatter"] == {"name": "pdf", "description": "Does it."}
+        with pytest.raises(MCPError, match="approval-required"):
+            await caller.client.read_resource("skill://acme/pdf/SKILL.md")
+
+    play(made, story, as_=None)
+
+
 def test_folders_list_their_direct_children(shop: Person) -> None:
     async def story(caller: Caller) -> None:
         root = await ask(caller, "resources/directory/read", "skill://acme/pdf")
