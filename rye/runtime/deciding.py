@@ -53,12 +53,16 @@ class Deciding:
         action = capability_of(primary, kind, item_id)
         return not self.rules.forbids(action) and self.rules.answer(primary, action) != "deny"
 
+    def asks(self, primary: str, kind: str, item_id: str) -> bool:
+        """Whether a person must be asked about an action that chain and policy allow."""
+        return self.rules.answer(primary, capability_of(primary, kind, item_id)) == "ask"
+
     def may_find(self, chain: Chain, kind: str, item_id: str, *, agreed: bool) -> bool:
         """Whether a search shows an item. One that a person must be asked about is shown only if the person ``agreed`` to the
         search."""
         if not self.may(chain, "search", kind, item_id):
             return False
-        return agreed or self.rules.answer("search", capability_of("search", kind, item_id)) != "ask"
+        return agreed or not self.asks("search", kind, item_id)
 
     def decide(self, chain: Chain, asked: Asked, version: str | None, *, agreed: bool = False) -> Allowed:
         """Return what the call may do. ``version``: the version the item must have; ``agreed``: a person approved the call.

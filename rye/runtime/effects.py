@@ -79,8 +79,9 @@ class Items(Protocol):
         """Read an item, either as text or, with ``runs``, to execute it: then its signature must be valid. Raises RyeError."""
         ...
 
-    def search(self, kind: str, query: str) -> Sequence[SearchRow]:
-        """Return the items of a kind that match the query, best match first."""
+    def search(self, kind: str, query: str, reads: Callable[[str], bool]) -> Sequence[SearchRow]:
+        """Return the items of a kind that match the query, best match first. ``reads``: whether who searches may read the text of
+        an item, by its id; other texts do not match."""
         ...
 
     def render(self, item: UsableItem, inputs: Mapping[str, object]) -> str:

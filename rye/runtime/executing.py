@@ -95,9 +95,14 @@ class Executing:
         return self._start_directive(item, call, allowed, cancel)
 
     def _search(self, call: SearchCall, allowed: Allowed) -> SearchResult:
+        kind, asks = call.item_type, self._deciding.asks
+
+        def reads(item_id: str) -> bool:
+            return self._deciding.may(self.chain, "load", kind, item_id) and not asks("load", kind, item_id)
+
         rows = [
             row
-            for row in self._world.items.search(call.item_type, call.query)
+            for row in self._world.items.search(kind, call.query, reads)
             if self._deciding.may_find(self.chain, row.kind, row.id, agreed=allowed.agreed)
         ]
         shown = [FoundItem(row.id, row.kind, row.version, row.description, row.score) for row in rows[: call.limit]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -254,8 +254,10 @@ class ProjectItems:
 
     # -- using ---------------------------------------------------------------------------------------------------------
 
-    def search(self, kind: str, query: str) -> Sequence[SearchRow]:
-        """Return the usable items of a kind that match the query, best match first; an empty query matches all."""
+    def search(self, kind: str, query: str, reads: Callable[[str], bool] = lambda item_id: True) -> Sequence[SearchRow]:
+        """Return the usable items of a kind that match the query, best match first; an empty query matches all. ``reads``: whose
+        texts count, besides name, description and keywords: a question finds the beginnings of words, so whoever may search a
+        text letter by letter has read it."""
         usable = []
         listed = self.listed(kind)
         spaces = Spaces(self.context.home, self.project, self._manifest.namespace)
@@ -267,7 +269,7 @@ class ProjectItems:
             usable.append(item)
         query, _ = of_kind(query, kind, KINDS)
         if query.strip():
-            found = answers(query, [findable(_searched(item), item) for item in usable])
+            found = answers(query, [findable(_searched(item, reads(item.id)), item) for item in usable])
         else:
             found = [(1.0, item) for item in sorted(usable, key=lambda item: item.id)]
         return [SearchRow(item.id, kind, item.version, item.description, points) for points, item in found]
@@ -279,8 +281,8 @@ class ProjectItems:
         return render(source, resolve(item.directive.inputs, None, inputs, uses=first_uses(source)))
 
 
-def _searched(item: UsableItem) -> Searched:
-    words = search_words(item.keywords, item.text, item.suffix)
+def _searched(item: UsableItem, with_text: bool) -> Searched:
+    words = search_words(item.keywords, item.text, item.suffix) if with_text else item.keywords
     return Searched(item.kind, item.id, item.description, words)
 
 

@@ -30,7 +30,7 @@ from rye.errors import RyeError
 from rye.runtime.approvals import NO_ITEM, ApprovalStore, Question
 from rye.runtime.asked import Allowed, Asked, read_call
 from rye.runtime.calls import CallError, ReturnCall, from_rye_error
-from rye.runtime.chain import Chain, capability_of, decide
+from rye.runtime.chain import Chain, decide
 from rye.runtime.deciding import Deciding, MustAsk, denied
 from rye.runtime.effects import Ask, OwnFile, Reply, UsableItem, World
 from rye.runtime.event_log import EventLog, timestamp
@@ -166,7 +166,7 @@ class Session:
 
     def asks(self, primary: str, kind: str, item_id: str) -> bool:
         """Whether a person must be asked about an action that may be done, as policies were read last."""
-        return self._deciding.rules.answer(primary, capability_of(primary, kind, item_id)) == "ask"
+        return self._deciding.asks(primary, kind, item_id)
 
     def act(
         self,

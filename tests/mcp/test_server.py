@@ -409,6 +409,20 @@ def test_what_was_signed_as_a_text_is_no_directive(tmp_path: Path, kind: str, pl
         opened(shop, "acme/work/grow")
 
 
+@pytest.mark.parametrize(("load", "found"), [("<load><knowledge>*</knowledge></load>", 1), ("", 0)])
+def test_a_text_that_may_not_be_read_is_not_found_by_its_words(tmp_path: Path, load: str, found: int) -> None:
+    """A search finds the beginnings of words, so a right to search read a text letter by letter."""
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", f"<search><knowledge>*</knowledge></search>{load}")
+    shop.sign("knowledge/notes/style.md", f"{knowledge('style')}\nThe word is zebrafinch.\n")
+
+    async def story(caller: Caller) -> None:
+        for query, number in (("zebraf", found), ("style", 1)):
+            assert (await caller.ok("rye_search", item_type="knowledge", query=query))["total"] == number
+
+    play(shop, story)
+
+
 def test_what_was_signed_as_python_is_not_run_by_a_shell(tmp_path: Path) -> None:
     """The name of a file chooses the program, and no signature covers it: what a person read as a docstring would be commands."""
     shop = project_with_key(tmp_path)
