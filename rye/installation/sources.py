@@ -30,7 +30,7 @@ from rye.registry.client import RegistryClient
 from rye.registry.released import ItemFiles
 from rye.registry.transport.seam import ASK_AGAIN, NoAnswer, is_silence
 from rye.registry.trust.keysets import Link
-from rye.registry.trust.records import PERMANENT, ItemHistory, ReleaseRecord
+from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.sources.record import SourceHistory, SourceRecord
 from rye.storage.verdicts import Verdicts
 from rye.verified.memory import Basis, Memory, registry_basis, source_basis
@@ -53,9 +53,9 @@ History: TypeAlias = ItemHistory | SourceHistory
 class Sources:
     """Answers questions about items by asking the one registry that the project maps their namespace to.
 
-    A context manager: on exit without an error, it stores what the clients came to trust and the results of checks. What they
-    came to trust is also stored after an error that withdraws a release: otherwise whoever silences the registry before the next
-    run could have the release installed after all.
+    A context manager: on exit without an error, it stores what the clients came to trust and the results of checks. After an
+    error, whatever it was, they keep what protects this user (:meth:`rye.registry.client.RegistryClient.keep`): otherwise whoever
+    silences the registry before the next run could have a release installed that this run saw withdrawn.
     """
 
     def __init__(
@@ -94,16 +94,14 @@ class Sources:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        answering = [client for address, client in self._clients.items() if address not in self._mute]
         try:
-            if kind is None:
-                for client in answering:  # what another accepted before it fell silent needs files that are not here
+            for address, client in self._clients.items():
+                if kind is None and address not in self._mute and client.fell_silent is None:
                     client.commit()
+                else:  # what one accepted before it fell silent needs files that are not here
+                    client.keep(error)
+            if kind is None:
                 self.verdicts.flush()
-            elif isinstance(error, RyeError) and error.code in PERMANENT:
-                for client in answering:
-                    with contextlib.suppress(RyeError, OSError):  # the error that ended the run is worth more
-                        client.commit()
         finally:
             for client in self._clients.values():
                 client.close()
@@ -328,6 +326,12 @@ class Sources:
     def outage(self) -> NoAnswer | None:
         """Why a registry did not answer, so that its last verified head is used; None if all answered."""
         return next((client.outage for client in self._clients.values() if client.outage is not None), None)
+
+    @property
+    def fell_silent(self) -> dict[str, NoAnswer]:
+        """Registries that showed a head and then fell silent, by address, and why."""
+        told = {address: client.fell_silent for address, client in self._clients.items()}
+        return {address: why for address, why in told.items() if why is not None}
 
     def client_of(self, record: ReleaseRecord) -> RegistryClient:
         """Return the client that a record came from."""

@@ -5,12 +5,15 @@ only verified content. It never decides to trust a registry: for one that is not
 (:class:`~rye.registry.first_contact.PinProposal`).
 
 Nothing is remembered until :meth:`RegistryClient.commit`. Used as a context manager, the client commits when the block
-ends without an error, so a failed run leaves the trusted state unchanged. Who follows the policy of a registry's owners commits
-as soon as a new one arrives (:attr:`RegistryClient.took_policy`): what fails under the old one may be allowed now.
+ends without an error. After an error it keeps what protects this user (:meth:`RegistryClient.keep`), whatever the error was,
+so that nobody can take it back by silencing the registry before the next run; nothing else of a failed run is remembered. Who
+follows the policy of a registry's owners commits as soon as a new one arrives (:attr:`RegistryClient.took_policy`): what fails
+under the old one may be allowed now.
 
 A registry that does not answer is an error. With ``survives_outages``, the client falls back to the last verified head
-while that is recent enough, and sends the registry no further requests in that run. Heads are requested by tag, so an
-unchanged head costs an empty answer.
+while that is recent enough, and sends the registry no further requests in that run. One that shows a head and then falls silent
+is an error here, since answers under two heads do not mix; who goes on without it opens it anew with that ``silence``. Heads
+are requested by tag, so an unchanged head costs an empty answer.
 
 The waves: the head (with the newest root, if the registry is new); tiles that prove the head; nodes of the name map,
 one wave per level; index files with the keysets of their namespaces; blobs; tiles that prove the releases. Cached
@@ -19,6 +22,7 @@ files are not fetched again, so only the nodes of the map that changed are. Offl
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,6 +32,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
@@ -77,6 +82,7 @@ from rye.registry.transport.seam import (
 from rye.registry.trust.keysets import KeysetChain, log_keys
 from rye.registry.trust.namespace_proofs import NamespaceOwners, judge_owners, owners_path
 from rye.registry.trust.records import (
+    PERMANENT,
     ItemHistory,
     ReleaseRecord,
     check_installable,
@@ -102,6 +108,9 @@ else:  # most users demand no witnesses
     witness_demands = lazy_module("rye.registry.store.witness_demands")
 
 
+_SEEN = "because this machine saw a takedown of it"
+
+
 class Options(TypedDict, total=False):
     """How a client is opened."""
 
@@ -112,6 +121,8 @@ class Options(TypedDict, total=False):
     """Use the last verified head for up to ``outage_seconds`` if the registry does not answer."""
     patient: bool
     """Wait for an answer as long as without that fallback."""
+    silence: NoAnswer | None
+    """Why the registry was silent when this command tried before: it is not asked again."""
     verdicts: Verdicts | None
     distrusted: frozenset[str]
     """The fingerprints of keys that this user revoked; what they signed counts as revoked."""
@@ -137,6 +148,7 @@ class RegistryClient:
         offline: bool = False,
         survives_outages: bool = False,
         patient: bool = False,
+        silence: NoAnswer | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         verdicts: Verdicts | None = None,
         distrusted: frozenset[str] = frozenset(),
@@ -157,7 +169,14 @@ class RegistryClient:
         self._offline = offline
         self._now = now
         self._heads = HeadRequest(
-            self.address, self._waves, store.folder, limits, survives=survives_outages, patient=patient, now=now
+            self.address,
+            self._waves,
+            store.folder,
+            limits,
+            survives=survives_outages,
+            patient=patient,
+            now=now,
+            silence=silence,
         )
         self._judgements = Judgements(verdicts or Verdicts(None), limits.index_bytes)
         self._loaded: TrustedState | None = None
@@ -169,6 +188,8 @@ class RegistryClient:
         self._found: ProvedNames | None = None
         self._chains: dict[str, KeysetChain] = {}
         self._withdrawn: set[str] = set()
+        self._revoking: set[str] = set()
+        """Namespaces with a release of which the signer was revoked, as seen in this run."""
         self._held: dict[Identity, dict[str, str]] = {}
         """What a registry that serves this one's files holds back, of the items that it was asked about in this run."""
         self._advised: dict[Identity, ItemHistory] = {}
@@ -242,6 +263,8 @@ class RegistryClient:
         try:
             if kind is None:
                 self.commit()
+            else:
+                self.keep(error)
         finally:
             self.close()
 
@@ -312,7 +335,7 @@ class RegistryClient:
 
     def upstreams(self) -> tuple[Upstream, ...]:
         """Return the registries of others that this one says it serves. That is for a person to decide on. Raises WireError."""
-        return offered(self._waves.transport.fetch_many([Request(UPSTREAMS_PATH, MAX_UPSTREAMS_BYTES)])[0])
+        return offered(self._waves.fetch([Request(UPSTREAMS_PATH, MAX_UPSTREAMS_BYTES)])[0])
 
     @property
     def waiting(self) -> Waiting | None:
@@ -336,6 +359,16 @@ class RegistryClient:
     def outage(self) -> NoAnswer | None:
         """Why the head is only the last verified one; None if the registry answered, or was not asked."""
         return self._heads.outage
+
+    @property
+    def silence(self) -> NoAnswer | None:
+        """Why this registry was silent in this run, from the beginning or after it had shown its head; None if it was not."""
+        return self.outage or self._waves.silence
+
+    @property
+    def fell_silent(self) -> NoAnswer | None:
+        """The same, only if it had shown its head."""
+        return self._waves.silence if self.outage is None else None
 
     @property
     def api(self) -> str | None:
@@ -415,7 +448,7 @@ class RegistryClient:
         size = head.checkpoint.size
         if state.policy is not None and state.policy_size == size and not self._joins:
             return False
-        (data,) = self._waves.transport.fetch_many([Request(policies.POLICY, self._limits.index_bytes)])
+        (data,) = self._waves.fetch([Request(policies.POLICY, self._limits.index_bytes)])
         if isinstance(data, FetchError):
             if data.code != "fetch-not-found":
                 raise data
@@ -435,11 +468,15 @@ class RegistryClient:
     def _keep_policy(self, line: wire.IndexLine) -> None:
         """Save a newer policy for who follows one already, also if this run fails: without the witnesses that it requires, say.
         Otherwise whoever silences the registry before the next run could bring back the policy before it. Until a run succeeds,
-        it is a policy of which ``policy_size`` does not know. One that new owners signed waits until the head with their root is
-        accepted."""
+        it is a policy of which ``policy_size`` does not know. One that came with a new root is saved with the head that proves
+        it: only that head says from which entry on the new owners count."""
         loaded = self._loaded
-        if loaded is not None and loaded.policy is not None and loaded.roots == self.state.roots:
+        if loaded is None or loaded.policy is None:
+            return
+        if loaded.roots == self.state.roots:
             self._store.save(replace(loaded, policy=line))
+        else:
+            self._store.save(replace(self.state, policy=line), self._reconcile)
 
     def _set_demand(self, state: TrustedState) -> bool:
         """Take what this user and the policy of this state demand of witnesses; return whether that changed."""
@@ -460,6 +497,33 @@ class RegistryClient:
         if pins:
             self._store.remember_address(self.address, self.origin)
         self._heads.remember_tag()
+        self._remember_seen()
+
+    def keep(self, error: BaseException | None) -> None:
+        """Save what protects this user although this error ends the run, or this registry fell silent in it: the takedowns and
+        advisories that it saw; and the whole head, so that later runs see the same, if that withdraws a release or changes the
+        keys of a namespace that was known. A head is not kept if files of it did not arrive, or if something was not as it was
+        signed. Nothing is kept of a registry that was not pinned before, nor what was agreed to in this run. An error here is not
+        worth the one that ended the run."""
+        loaded, state = self._loaded, self._state
+        if loaded is None or state is None or self._head is None:
+            return
+        is_caught = isinstance(error, TrustError) and error.code not in PERMANENT
+        with contextlib.suppress(RyeError, OSError):
+            if not is_caught and self.silence is None and self._withdraws(loaded, state):
+                kept = replace(state, accepted_recoveries=loaded.accepted_recoveries)
+                joined = loaded.policy is not None
+                self._store.save(kept if joined else replace(kept, policy=None, policy_size=0), self._reconcile)
+            self._remember_seen()
+
+    def _withdraws(self, loaded: TrustedState, state: TrustedState) -> bool:
+        """Whether this run saw that something no longer counts which did so far."""
+        known = self._revoking.union(loaded.keysets)
+        if any(loaded.keysets.get(name) != keyset for name, keyset in state.keysets.items() if name in known):
+            return True
+        return not self._withdrawn <= read_withdrawn(self._store.folder, self.origin)
+
+    def _remember_seen(self) -> None:
         if self._withdrawn:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
         if self._advised:
@@ -482,10 +546,15 @@ class RegistryClient:
                 found[identity] = history
         self._advised.update((name, each) for name, each in found.items() if each.advisories or each.disowned)
         known = read_withdrawn(self._store.folder, self.origin)
+        seen: dict[Identity, dict[str, str]] = {}
         for record in (record for history in found.values() for record in history.records):
             release = f"{record.identity} {record.version}"
+            if record.revoked:
+                self._revoking.add(record.identity.namespace)
             if record.takedown is not None:
                 self._withdrawn.add(release)
+            elif release in known and not self.was_asked:  # seen under a newer head, which a failed run did not keep
+                seen.setdefault(record.identity, {})[record.version] = _SEEN
             elif release in known:
                 was = f"{release} was taken down when this machine last saw it, but"
                 if self._waiting is not None:  # seen in a head that witnesses have not cosigned yet
@@ -493,7 +562,10 @@ class RegistryClient:
                 raise TrustError("takedown-vanished", f"{was} {self.origin} no longer shows that.")
         self._ask_what_is_held({identity: found[identity] for identity in found if identity not in self._held})
         return {
-            identity: with_held(without_distrusted(found[identity], self.distrusted), self._held.get(identity, {}))
+            identity: with_held(
+                without_distrusted(found[identity], self.distrusted),
+                {**self._held.get(identity, {}), **seen.get(identity, {})},
+            )
             for identity in wanted
             if identity in found
         }
@@ -520,7 +592,7 @@ class RegistryClient:
         entries = {identity: entry for identity, entry in asked.items() if entry is not None}
         requests = [Request(held_path(entry.sha256), MAX_HELD_BYTES) for entry in entries.values()]
         answers: dict[str, dict[str, str]] = {}
-        for identity, fetched in zip(entries, self._waves.transport.fetch_many(requests), strict=True):
+        for identity, fetched in zip(entries, self._waves.fetch(requests), strict=True):
             if isinstance(fetched, FetchError):
                 if fetched.code != "fetch-not-found":
                     raise fetched
@@ -601,7 +673,7 @@ class RegistryClient:
         chains = self.keysets(namespaces)
         requests = [Request(owners_path(namespace), self._limits.owners_bytes) for namespace in chains]
         lines: dict[str, tuple[wire.IndexLine, ...]] = {}
-        for namespace, fetched in zip(chains, self._waves.transport.fetch_many(requests), strict=True):
+        for namespace, fetched in zip(chains, self._waves.fetch(requests), strict=True):
             if isinstance(fetched, FetchError) and self.was_asked and fetched.code != "fetch-not-found":
                 raise fetched
             data = b"" if isinstance(fetched, FetchError) else fetched

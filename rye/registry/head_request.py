@@ -69,9 +69,10 @@ class HeadRequest:
         survives: bool,
         patient: bool,
         now: Callable[[], datetime],
+        silence: NoAnswer | None = None,
     ) -> None:
-        """``folder``: where the tags of heads are remembered. ``survives``, ``patient``: see
-        :meth:`rye.registry.client.RegistryClient.open`."""
+        """``folder``: where the tags of heads are remembered. ``survives``, ``patient``, ``silence``: see
+        :class:`rye.registry.client.Options`."""
         self.outage: NoAnswer | None = None
         """Why the head is only the last verified one; None if the registry answered, or was not asked."""
         self._address = address
@@ -81,6 +82,7 @@ class HeadRequest:
         self._survives = survives
         self._patient = patient
         self._now = now
+        self._known_silence = silence
         self._begun: _Begun | None = None
         self._tagged: tuple[str, str] | None = None
         self._answered: datetime | None = None
@@ -97,7 +99,11 @@ class HeadRequest:
         """
         begun, self._begun = self._begun, None
         same = begun is not None and begun.held == held  # otherwise another program accepted a newer one meanwhile
-        fetched = begun.answer() if begun is not None and same else self._ask(held, self._patience(held))
+        fetched: Tagged | FetchError
+        if self._known_silence is not None:
+            fetched = self._known_silence
+        else:
+            fetched = begun.answer() if begun is not None and same else self._ask(held, self._patience(held))
         age = None if held is None or not self._survives else self._age_of(held)
         if isinstance(fetched, NoAnswer):
             seen: dict[str, object] = {} if held is None else {"last_seen": write_time(_time_of(held))}
@@ -114,6 +120,8 @@ class HeadRequest:
             return held.encode()
         if isinstance(fetched, FetchError):
             raise fetched
+        if isinstance(self._waves.transport, ConditionalTransport) and self._is_hasty(held):
+            self._waves.transport.hurry(self._limits.answer_seconds)
         data, self._answered = fetched.data, fetched.date
         if data is None:
             assert held is not None  # a tag is sent only with it
@@ -131,7 +139,7 @@ class HeadRequest:
         except TrustError as error:
             if error.code != "snapshot-time" or not asks:
                 raise
-            (steps,) = self._waves.transport.fetch_many([Request(CLOCK, limits.index_bytes)])
+            (steps,) = self._waves.fetch([Request(CLOCK, limits.index_bytes)])
             if isinstance(steps, FetchError):
                 raise
         return state.open_head(data, now, limits, signed_before=signed_before, steps=steps, answered=answered)
@@ -146,7 +154,7 @@ class HeadRequest:
         while number < wanted:
             wave = range(number + 1, min(wanted, number + self._limits.concurrency) + 1)
             requests = [Request(f"root/{n}", self._limits.root_bytes) for n in wave]
-            for fetched in self._waves.transport.fetch_many(requests):
+            for fetched in self._waves.fetch(requests):
                 if isinstance(fetched, FetchError):
                     if fetched.code == "fetch-not-found":
                         return state
@@ -162,9 +170,12 @@ class HeadRequest:
 
     def _patience(self, held: str | None) -> float:
         """How many seconds the registry may take: fewer where the last verified head will do."""
+        return self._limits.hasty_answer_seconds if self._is_hasty(held) else self._limits.answer_seconds
+
+    def _is_hasty(self, held: str | None) -> bool:
+        """Whether the last verified head will do."""
         age = None if held is None or not self._survives or self._patient else self._age_of(held)
-        hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds)
-        return self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
+        return age is not None and age <= timedelta(seconds=self._limits.outage_seconds)
 
     def _ask(self, held: str | None, seconds: float) -> Tagged | FetchError:
         request = Request("head", self._limits.head_bytes)

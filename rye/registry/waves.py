@@ -13,7 +13,7 @@ from rye.registry.protocol import merkle, tiles, wire
 from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.store.cache import Cache
-from rye.registry.transport.seam import FetchError, Request, Transport
+from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request, Transport
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import check_blob
 
@@ -23,11 +23,20 @@ class Waves:
 
     def __init__(self, transport: Transport, cache: Cache) -> None:
         self.transport = transport
+        self.silence: NoAnswer | None = None
+        """Why the first file that did not arrive did not, if nobody answered for it."""
         self._cache = cache
+
+    def fetch(self, requests: Sequence[Request]) -> list[Fetched]:
+        """Fetch files in one wave, past the cache (:class:`rye.registry.transport.seam.Transport`)."""
+        found = self.transport.fetch_many(requests)
+        if self.silence is None:
+            self.silence = next((one for one in found if isinstance(one, NoAnswer)), None)
+        return found
 
     def one(self, request: Request) -> bytes:
         """Return one small file, never from the cache."""
-        return or_raise(self.transport.fetch_many([request])[0])
+        return or_raise(self.fetch([request])[0])
 
     def blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
         """Return content by (SHA-256, size), from the cache or in one wave, all verified. Raises the first error."""
@@ -41,7 +50,7 @@ class Waves:
             else:
                 contents[sha256] = check_blob(sha256, size, data)
         requests = [Request(wire.blob_path(sha256), sizes[sha256]) for sha256 in missing]
-        for sha256, fetched in zip(missing, self.transport.fetch_many(requests), strict=True):
+        for sha256, fetched in zip(missing, self.fetch(requests), strict=True):
             if isinstance(fetched, FetchError):
                 if fetched.code == "fetch-not-found":
                     raise TrustError(
@@ -63,7 +72,7 @@ class Waves:
             if data is not None:
                 contents[sha256] = data
         absent = [sha256 for sha256 in requests if sha256 not in contents]
-        for sha256, fetched in zip(absent, self.transport.fetch_many([requests[s] for s in absent]), strict=True):
+        for sha256, fetched in zip(absent, self.fetch([requests[s] for s in absent]), strict=True):
             if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
                 raise TrustError(missing, f"The registry does not serve {requests[sha256].path}, which its head names.")
             contents[sha256] = or_raise(fetched)
@@ -107,15 +116,13 @@ class Waves:
         """Fetch one wave. A partial tile that the full one has replaced costs a second."""
         tiles_read: dict[Tile, bytes] = {}
         replaced: list[Tile] = []
-        for tile, fetched in zip(
-            wanted, self.transport.fetch_many([Request(t.path, t.bytes) for t in wanted]), strict=True
-        ):
+        for tile, fetched in zip(wanted, self.fetch([Request(t.path, t.bytes) for t in wanted]), strict=True):
             if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found" and tile != tile.full:
                 replaced.append(tile)
             else:
                 tiles_read[tile] = _tile_or_raise(tile, fetched)
         requests = [Request(tile.full.path, tile.full.bytes) for tile in replaced]
-        for tile, fetched in zip(replaced, self.transport.fetch_many(requests), strict=True):
+        for tile, fetched in zip(replaced, self.fetch(requests), strict=True):
             tiles_read[tile] = tiles.clip(tile, _tile_or_raise(tile, fetched))
         return tiles_read
 

@@ -165,16 +165,18 @@ class Test_An_unchanged_head:
         attempt, read = HttpTransport._attempt, HttpTransport._read
 
         def attempted(
-            self: HttpTransport, connection: object, request: Request, tag: str | None
+            self: HttpTransport, connection: object, request: Request, wave: object
         ) -> tuple[Tagged | FetchError, float | None]:
-            found, wait = attempt(self, connection, request, tag)  # type: ignore[arg-type]
+            found, wait = attempt(self, connection, request, wave)  # type: ignore[arg-type]
             if isinstance(found, Tagged) and found.data is None:
                 made.append((request.path, 304, 0))
             return found, wait
 
-        def answered(self: HttpTransport, answer: Answer, request: Request) -> tuple[Tagged | FetchError, float | None]:
+        def answered(
+            self: HttpTransport, answer: Answer, request: Request, wave: object
+        ) -> tuple[Tagged | FetchError, float | None]:
             made.append((request.path, answer.status, answer.length))
-            return read(self, answer, request)
+            return read(self, answer, request, wave)  # type: ignore[arg-type]
 
         monkeypatch.setattr(HttpTransport, "_attempt", attempted)
         monkeypatch.setattr(HttpTransport, "_read", answered)

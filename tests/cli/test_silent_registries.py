@@ -5,6 +5,7 @@ Both registries are whole ones in this process; only the sending of requests is 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -15,12 +16,14 @@ from rye.items.identity import Identity
 from rye.limits import RegistryLimits
 from rye.project.lock import parse_lock
 from rye.registry import client as clients
+from rye.registry.protocol import notes
+from rye.registry.protocol.statements import Release, Revocation
 from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request
 from rye.workspace.registries import project_registries
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.registry.memory_transport import MemoryTransport
-from tests.registry.simulated_registry import SimulatedRegistry
+from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.person import Person
 from tests.schemas.test_catalog import check
 
@@ -90,6 +93,14 @@ class Scene:
 
     def registries(self) -> dict[str, str]:
         return {item.id: item.registry for item in parse_lock(self.user.path("rye.lock").read_text()).items}
+
+
+def take_down(registry: SimulatedRegistry, identity: Identity) -> None:
+    """Take 1.0.0 down, and publish that."""
+    released = [Release.parse(notes.parse(leaf).text) for leaf in registry.leaves if leaf.startswith(Release.TITLE)]
+    [first] = [one for one in released if (one.identity, one.version) == (identity, "1.0.0")]
+    registry.take_down(identity, "1.0.0", [first.file.sha256])
+    registry.publish()
 
 
 @pytest.fixture
@@ -179,7 +190,7 @@ class TestAudit:
         assert scene.user.run("audit", "--sarif").code == 1
 
     def test_what_the_last_verified_state_and_the_others_say_is_found_all_the_same(self, scene: Scene) -> None:
-        scene.acme.yank(BASE, "1.0.0")
+        scene.acme.yank(TOP, "1.0.0")
         scene.zeta.advise(LINT, "*")
         for registry in (scene.acme, scene.zeta):
             registry.publish()
@@ -345,6 +356,94 @@ class TestUpdate:
     def test_without_news_it_says_what_is_true(self, scene: Scene) -> None:
         assert "each item is at the newest version that rye.toml" in scene.user.ok("update").stdout
         assert f"{LINT.id} is at the newest version" in scene.user.ok("update", LINT.id).stdout
+
+
+class TestWhatAFailedRunSaw:
+    """The attack: a run sees that a release is withdrawn and ends with another error. Then somebody silences the registry."""
+
+    FAILING = (("info", f"{TOP.id}@9.9.9"), ("add", f"{TOP.id}@^9.0", "--yes"))
+
+    def _lose_files(self, scene: Scene) -> None:
+        shutil.rmtree(scene.user.path(".ai/packages"))
+
+    def _take_down(self, scene: Scene) -> None:
+        take_down(scene.acme, TOP)
+        release(scene.acme, TOP, "1.1.0", directive(TOP, "1.1.0"))
+        scene.acme.publish()
+
+    @pytest.mark.parametrize("command", FAILING, ids=" ".join)
+    def test_a_takedown_stays(self, scene: Scene, command: tuple[str, ...]) -> None:
+        self._take_down(scene)
+        self._lose_files(scene)
+        scene.user.fails(*command, code="no-such-version")
+        scene.to[ACME].fall_silent()
+        scene.user.fails("ci", code="release-taken-down")
+        assert not scene.user.path(".ai/packages").exists()
+
+    @pytest.mark.parametrize("command", FAILING, ids=" ".join)
+    def test_a_revoked_key_stays(self, scene: Scene, command: tuple[str, ...]) -> None:
+        revoked, new = scene.acme.namespaces["acme"][0], key("the next key")
+        keyset = scene.acme.keyset("acme", [new], revoked=(Revocation(revoked.public.raw, 0),))
+        scene.acme.add_keyset(keyset, scene.acme.namespace_signers("acme", [revoked, new]), [new])
+        release(scene.acme, TOP, "1.1.0", directive(TOP, "1.1.0"))
+        scene.acme.publish()
+        self._lose_files(scene)
+        scene.user.fails(*command, code="no-such-version")
+        scene.to[ACME].fall_silent()
+        scene.user.fails("ci", code="signer-revoked")
+
+    def test_a_takedown_stays_also_where_the_registry_fell_silent_after_it_had_shown_it(self, scene: Scene) -> None:
+        """Its head is not kept, because files of it are missing here; the takedown is."""
+        self._take_down(scene)
+        self._lose_files(scene)
+        scene.to[ACME].fall_silent("blobs/")
+        scene.user.fails("update", TOP.id, code="fetch-deadline")
+        scene.to[ACME].fall_silent()
+        error = scene.user.fails("ci", code="release-held")
+        assert f"{TOP} 1.0.0 is held back because this machine saw a takedown of it" in error["message"]
+        scene.to[ACME].refuses = None
+        scene.user.fails("ci", code="release-taken-down")
+        scene.user.ok("update", TOP.id)
+
+    def test_nothing_else_of_it_is_remembered(self, scene: Scene) -> None:
+        before = {path: path.read_bytes() for path in scene.user.folders.registries.rglob("*.json")}
+        scene.news()
+        scene.user.fails("info", f"{TOP.id}@9.9.9", code="no-such-version")
+        assert {path: path.read_bytes() for path in scene.user.folders.registries.rglob("*.json")} == before
+
+
+class TestFallingSilentAfterTheHead:
+    @pytest.mark.parametrize("below", ["tile/", "map/", "index/"])
+    @pytest.mark.parametrize("command", [("ci",), ("install",)])
+    def test_what_is_locked_is_installed_as_if_it_had_not_shown_it(
+        self, scene: Scene, below: str, command: tuple[str, ...]
+    ) -> None:
+        """Whoever lets the head pass and nothing else stops a build no more than who lets nothing pass."""
+        scene.news()
+        shutil.rmtree(scene.user.path(".ai/packages"))
+        before = {path: path.read_bytes() for path in scene.user.folders.registries.rglob("state.json")}
+        scene.to[ACME].fall_silent(below)
+        done = scene.user.ok(*command)
+        assert done.stderr.count(f"The registry at {ACME} does not answer: ") == 1
+        assert "Using its last verified state" in done.stderr
+        assert scene.versions()[TOP.id] == "1.0.0"
+        assert scene.user.path(f".ai/packages/acme/directives/{TOP.local_id}.md").exists()
+        after = {path: path.read_bytes() for path in scene.user.folders.registries.rglob("state.json")}
+        assert [path for path in before if b"acme.example" in before[path] and after[path] != before[path]] == []
+        scene.to[ACME].fall_silent()
+        shutil.rmtree(scene.user.path(".ai/packages"))
+        scene.user.ok("ci")
+
+    def test_a_wrong_head_is_no_silence(self, scene: Scene) -> None:
+        old = dict(scene.acme.files)
+        scene.news()
+        scene.user.run("outdated")
+        scene.acme.files.clear()
+        scene.acme.files.update(old)
+        shutil.rmtree(scene.user.path(".ai/packages"))
+        for path in ("clock", "tile/", "map/", "index/"):
+            scene.to[ACME].fall_silent(path)
+            scene.user.fails("ci", code="head-rollback")
 
 
 class TestSearchInfoAndDoctor:

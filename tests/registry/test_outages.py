@@ -37,6 +37,10 @@ class Tagging(MemoryTransport):
         self.fails: FetchError | None = None
         self.frozen = False
         self.asked: list[tuple[str | None, float]] = []
+        self.hurried: list[float] = []
+
+    def hurry(self, seconds: float) -> None:
+        self.hurried.append(seconds)
 
     def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
         self.asked.append((tag, seconds))
@@ -177,6 +181,7 @@ class TestSilence:
         reader.client(survives=True)
         short, long = REGISTRY.hasty_answer_seconds, REGISTRY.answer_seconds
         assert [seconds for _, seconds in reader.transport.asked] == [short, long, long, long]
+        assert reader.transport.hurried == [long], "what comes after the head is waited for as the head is"
         assert short < 0.4 < long < 3
 
     def test_a_first_contact_has_nothing_to_fall_back_on(self, reader: ReaderInOutages) -> None:

@@ -21,7 +21,7 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.pins import read_pinned
 from rye.registry.store.state import StateStore, decode, encode, merge
 from rye.registry.trust.auditing import audit
-from rye.registry.trust.policies import POLICY, encode_newest, read_organization_policy
+from rye.registry.trust.policies import POLICY, check_stored_policy, encode_newest, read_organization_policy
 from rye.storage.home import Home
 from rye.storage.private_files import make_folder
 from tests.registry.memory_transport import MemoryTransport
@@ -339,6 +339,29 @@ def test_required_witnesses_count_from_the_run_that_brings_the_policy(
     registry.publish()
     follower.shows(cosigned_by(W2))
     assert follower.run().waiting is not None  # what only others have seen does not exist yet
+
+
+def test_a_policy_that_came_with_new_owners_stays_although_the_run_that_brought_it_failed(
+    registry: SimulatedRegistry, follower: Follower
+) -> None:
+    """The attack: the witness that it requires is missing, so the run fails; the registry is silenced before the next one."""
+    old, new = registry.owners, (key("new owner"), key("another"))
+    registry.owners = new
+    registry.add_root(signers=[*registry.owner_signers(old), *registry.owner_signers(new)])
+    registry.publish_policy(rules=(f'required-witnesses ["{W1.verifier.vkey}"]',))
+    registry.publish()
+    follower.shows()
+    assert follower.failed() == "witness-quorum"
+    assert follower.number() == 2
+    assert follower.failed(offline=True) == "witness-quorum"
+    registry.publish_policy()
+    registry.publish()
+    follower.shows()
+    follower.run()
+    assert follower.number() == 3
+    state = follower.store.load(registry.origin)
+    assert state is not None
+    check_stored_policy(state)  # as where administrators joined
 
 
 def test_required_witnesses_that_nobody_can_meet_are_corrected_by_the_next_policy(

@@ -22,6 +22,7 @@ from rye.registry.transport.http import HttpTransport
 from rye.registry.transport.seam import (
     Fetched,
     FetchError,
+    NoAnswer,
     OfflineTransport,
     Request,
     Transport,
@@ -258,6 +259,49 @@ def test_a_server_that_never_answers_hits_the_deadline_and_holds_nobody_else_up(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_server_that_falls_silent_after_it_answered_is_given_up_once_and_not_asked_again(
+    site: Site, begins: bool
+) -> None:
+    """With the head of an answer, or without a word; for all files of the wave together, and without repeats."""
+    over = threading.Event()
+
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        if begins:
+            handler.send_response(200)
+            handler.send_header("Content-Length", "90")
+            handler.end_headers()
+        over.wait(10)
+
+    calm = client(site, replace(QUICK, file_seconds=30, total_seconds=30))
+    hasty = client(site, replace(QUICK, stall_seconds=20, file_seconds=30, total_seconds=30))
+    assert one(calm) == one(hasty) == b"text"
+    site.answer, before = silent, len(site.seen)
+    started = time.monotonic()
+    paths = [f"map/{number}" for number in range(20)]
+    found = calm.fetch_many([Request(path, 100) for path in paths])
+    hasty.hurry(0.1)
+    hurried = one(hasty)
+    over.set()
+    assert {code_of(each) for each in found} <= {"fetch-deadline", "fetch-unreachable"}
+    assert all(isinstance(each, NoAnswer) for each in found)
+    assert isinstance(hurried, NoAnswer)
+    assert "head did not arrive, and nothing else did for " in hurried.message
+    assert time.monotonic() - started < 8, "about one; with the repeats, or for each file, it would be many more"
+    assert len(site.seen) - before <= 2 * QUICK.concurrency + 1
+
+
+def test_a_pause_that_the_server_asks_for_is_no_silence(site: Site) -> None:
+    def paused(handler: BaseHTTPRequestHandler) -> None:
+        site.answer = body(b"more")
+        body(b"", 503, Retry_After="1")(handler)
+
+    calm = client(site, replace(QUICK, stall_seconds=0.4, file_seconds=10, total_seconds=10))
+    assert one(calm) == b"text"
+    site.answer = paused
+    assert one(calm) == b"more"
+
+
 def test_all_files_together_have_a_deadline(site: Site) -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         time.sleep(0.4)

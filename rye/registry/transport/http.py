@@ -94,6 +94,8 @@ class HttpTransport:
         """The longest time in seconds to open a connection; 0 before the first."""
         self._joins = True
         """Whether the server may have several files in one answer: False once it had none."""
+        self._quiet = limits.stall_seconds
+        """How long nothing at all may arrive from a server that has answered."""
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
         """Fetch all of these files, in order (:class:`~rye.registry.transport.seam.Transport`)."""
@@ -123,6 +125,10 @@ class HttpTransport:
         """Fetch one file, unless it still has the tag (:class:`~rye.registry.transport.seam.ConditionalTransport`)."""
         return self._fetch_wave(_Wave([request], seconds, seconds, tag))[0]
 
+    def hurry(self, seconds: float) -> None:
+        """Wait no longer for a server that says nothing more (:class:`~rye.registry.transport.seam.ConditionalTransport`)."""
+        self._quiet = min(self._quiet, seconds)
+
     def _fetch_wave(self, wave: _Wave) -> list[Tagged | FetchError]:
         requests = wave.requests
         if self._tls is None and self._address.startswith("https:"):
@@ -149,7 +155,7 @@ class HttpTransport:
     def _watch(self, wave: _Wave, deadline: float) -> list[Tagged | FetchError]:
         results: dict[int, Tagged | FetchError] = {}
         begun = time.monotonic()
-        tick = min(_TICK_SECONDS, wave.seconds / 8, wave.answer_seconds / 8)
+        tick = min(_TICK_SECONDS, wave.seconds / 8, wave.answer_seconds / 8, self._quiet / 8)
         while len(results) < len(wave.requests):
             try:
                 index, fetched = wave.done.get(timeout=self._until_next_look(wave, begun, tick))
@@ -168,6 +174,11 @@ class HttpTransport:
                 wave.waiting.clear()
                 for index, request in enumerate(wave.requests):
                     results.setdefault(index, _deadline(request, self._address, patience, "the first answer"))
+                break
+            if now - max(begun, wave.heard) > (patience := self._patience(self._quiet)):
+                wave.waiting.clear()
+                for index, request in enumerate(wave.requests):
+                    results.setdefault(index, _quiet(request, self._address, patience))
                 break
             for index, started in list(wave.started.items()):
                 if index not in results and now - started > (patience := self._patience(wave.seconds)):
@@ -211,6 +222,8 @@ class HttpTransport:
                 fetched = self._fetch(connection, request, wave.started[index], wave)
             except Exception as error:  # a thread that dies silently would look like a slow server
                 fetched = FetchError("fetch-unreachable", f"{request.path} could not be fetched: {error!r:.200}.")
+            if not isinstance(fetched, NoAnswer):
+                wave.heard = max(wave.heard, time.monotonic())
             wave.done.put((index, fetched))
 
     def _new_connection(self) -> Connection:
@@ -226,7 +239,9 @@ class HttpTransport:
             return FetchError("fetch-unsafe", f"{request.path!r} is not a path below the registry.")
         pause = self._limits.retry_seconds
         for attempt in range(self._limits.retries + 1):
-            fetched, wait = self._attempt(connection, request, wave.tag)
+            fetched, wait = self._attempt(connection, request, wave)
+            if wait:  # the server asks for a pause
+                wave.heard = max(wave.heard, time.monotonic() + min(wait, self._limits.retry_after_seconds))
             if wait is None or attempt == self._limits.retries:
                 return fetched
             wait = max(wait, pause * (1 + random.random() / 2))
@@ -240,12 +255,12 @@ class HttpTransport:
         return fetched
 
     def _attempt(
-        self, connection: Connection, request: Request, tag: str | None
+        self, connection: Connection, request: Request, wave: _Wave
     ) -> tuple[Tagged | FetchError, float | None]:
         """Try once: the result, and the least wait before a retry (None: a retry would not help)."""
-        fetched, wait = self._try(connection, request, tag)
+        fetched, wait = self._try(connection, request, wave)
         if isinstance(fetched, FetchError) and fetched.code == _TOKEN_WANTED and self._take_token():
-            fetched, wait = self._try(connection, request, tag)
+            fetched, wait = self._try(connection, request, wave)
         return fetched, wait
 
     def _take_token(self) -> bool:
@@ -262,20 +277,18 @@ class HttpTransport:
         self._headers["Authorization"] = bearer(token)
         self._redirects = 0  # a token must not follow redirects
 
-    def _try(
-        self, connection: Connection, request: Request, tag: str | None
-    ) -> tuple[Tagged | FetchError, float | None]:
-        address = self._address + request.path
+    def _try(self, connection: Connection, request: Request, wave: _Wave) -> tuple[Tagged | FetchError, float | None]:
+        address, tag = self._address + request.path, wave.tag
         condition = NO_HEADERS if tag is None else {"If-None-Match": tag}
-        unheard = None if not self._answered else 0.0
+        unheard, began = None if not self._answered else 0.0, False
         try:
             for _ in range(self._redirects + 1):
                 with connection.get(address, condition) as answer:
-                    self._answered = True
+                    self._answered = began = True
                     if answer.status == 304 and tag is not None:
                         return Tagged(None, tag, _date_of(answer)), None
                     if answer.status not in _REDIRECTS:
-                        return self._read(answer, request)
+                        return self._read(answer, request, wave)
                     target = urljoin(address, answer.headers.get("location", ""))
                 if not _same_place(address, target):
                     message = (
@@ -287,7 +300,8 @@ class HttpTransport:
                 address = target
             return FetchError("fetch-redirect", f"{request.path} is redirected too many times."), None
         except AnswerTimeout as error:
-            return _unreachable(request, self._address, f"no answer in time ({error})"), unheard
+            again = unheard if not began else None  # who begins to answer and then hangs would do so again
+            return _unreachable(request, self._address, f"no answer in time ({error})"), again
         except BrokenAnswer as error:
             message = f"The answer for {request.path} is truncated or is not HTTP: {error!s:.200}."
             return NoAnswer("fetch-truncated", message), 0.0
@@ -302,7 +316,7 @@ class HttpTransport:
                 "fetch-redirect", f"{request.path} is redirected to an invalid address: {error!s:.200}."
             ), None
 
-    def _read(self, answer: Answer, request: Request) -> tuple[Tagged | FetchError, float | None]:
+    def _read(self, answer: Answer, request: Request, wave: _Wave) -> tuple[Tagged | FetchError, float | None]:
         if answer.status in (404, 410):
             return not_found(request.path), None
         if answer.status == 401:
@@ -329,6 +343,7 @@ class HttpTransport:
         limits, begun, data = self._limits, time.monotonic(), bytearray()
         for piece in answer.body:
             data += piece
+            wave.heard = max(wave.heard, time.monotonic())
             if len(data) > request.max_bytes:
                 return endless(request), None  # a stated length that is too large is refused above
             elapsed = time.monotonic() - begun
@@ -351,6 +366,9 @@ class _Wave:
         self.tag = tag
         self.waiting = deque(range(len(requests)))
         self.started: dict[int, float] = {}
+        self.heard = 0.0
+        """When the last byte of a file arrived, or until when the server asked for a pause. The head of an answer is not enough:
+        who sends nothing else would be waited for again and again."""
         self.done: queue.SimpleQueue[tuple[int, Tagged | FetchError]] = queue.SimpleQueue()
 
 
@@ -444,6 +462,11 @@ def _date_of(answer: Answer) -> datetime | None:
 
 def _deadline(request: Request, address: str, seconds: float, what: str) -> FetchError:
     late = f"did not arrive within {round(seconds, 1):g} seconds, the limit for {what}"
+    return NoAnswer("fetch-deadline", f"{request.path} {late}{_through(address)}.")
+
+
+def _quiet(request: Request, address: str, seconds: float) -> FetchError:
+    late = f"did not arrive, and nothing else did for {round(seconds, 1):g} seconds"
     return NoAnswer("fetch-deadline", f"{request.path} {late}{_through(address)}.")
 
 

@@ -8,7 +8,7 @@ Rules for every transport:
 * A request says how many bytes it accepts; reading stops at the first byte beyond. Nothing is decompressed.
 * Results are not trusted: the caller checks hashes and signatures.
 
-``https`` adds deadlines (per file, for the whole wave and for the first answer), a minimum speed, bounded concurrency
+``https`` adds deadlines (per file, for all, for the first answer and for the next byte), a minimum speed, bounded concurrency
 over keep-alive HTTP/1.1 connections, retries with back-off and ``Retry-After``, redirects to the same scheme, host and
 port only, and conditional requests (:class:`ConditionalTransport`). ``http`` is for loopback addresses, unless the user
 allowed it for a registry. ``file`` refuses every path that leaves the registry's folder, including through links.
@@ -116,6 +116,9 @@ class ConditionalTransport(Transport, Protocol):
 
     def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
         """Fetch one file within ``seconds`` (RFC 9110 13.1.2, If-None-Match). ``tag``: that of the caller's copy."""
+
+    def hurry(self, seconds: float) -> None:
+        """From now on, a server of which nothing at all arrives for so long is silent, because the caller can do without it."""
 
 
 class SilentTransport(Struct, frozen=True):

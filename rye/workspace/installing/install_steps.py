@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -72,8 +73,15 @@ _TOO_OLD = frozenset({"release-vanished", "no-such-item", "unsolvable"})
 """Errors that a head too old for rye.toml or rye.lock causes for later releases."""
 
 
-def session_sources(session: InstallSession, outages: Outages = "fail", *, names_source: bool = False) -> Sources:
-    """The session's registries; a context manager. ``names_source``: whether a person named the source in this command."""
+def session_sources(
+    session: InstallSession,
+    outages: Outages = "fail",
+    *,
+    names_source: bool = False,
+    silent: Mapping[str, NoAnswer] = MappingProxyType({}),
+) -> Sources:
+    """The session's registries; a context manager. ``names_source``: whether a person named the source in this command;
+    ``silent``: see :func:`rye.workspace.registries.registry_access.project_sources`."""
     root, request = session.before.project.root, session.request
     return project_sources(
         session.context,
@@ -83,6 +91,7 @@ def session_sources(session: InstallSession, outages: Outages = "fail", *, names
         outages=outages,
         contacts=names_source,
         rejudges=True,
+        silent=silent,
     )
 
 
@@ -113,7 +122,8 @@ def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutco
     """Open the registries, choose versions, and install them.
 
     If the lock says everything, the last verified head is enough for a registry that does not answer. A registry that was only
-    slow gets more time if that head lacks something. Where something has to be chosen, nothing new is taken from memory.
+    slow gets more time if that head lacks something. If one shows a head and falls silent, the run begins again as if it had not
+    shown it: its answers under two heads are never mixed. Where something has to be chosen, nothing new is taken from memory.
     """
     if session.context.offline and unlock.is_nothing:
         return _install_offline(session, unlock)
@@ -123,16 +133,22 @@ def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutco
             return install_from(session, sources, unlock)
     patience: tuple[Outages, ...] = ("survive", "survive-patiently")
     for outages in patience:
-        with session_sources(session, outages) as sources:
-            try:
-                return install_from(session, sources, unlock)
-            except RyeError as error:
-                outage = sources.outage
-                if outage is None or not (isinstance(error, NoAnswer) or error.code in _TOO_OLD):
-                    raise
-                only_slow = outage.code == "fetch-deadline" and outages == "survive"
-                if not only_slow:
-                    raise _does_not_suffice(error, outage) from error
+        silent: dict[str, NoAnswer] = {}
+        while True:
+            with session_sources(session, outages, silent=silent) as sources:
+                try:
+                    return install_from(session, sources, unlock)
+                except RyeError as error:
+                    if isinstance(error, NoAnswer) and sources.fell_silent:
+                        silent |= sources.fell_silent  # they are not asked again, so each of them is here once
+                        continue
+                    outage = sources.outage
+                    if outage is None or not (isinstance(error, NoAnswer) or error.code in _TOO_OLD):
+                        raise
+                    only_slow = outage.code == "fetch-deadline" and outages == "survive"
+                    if not only_slow:
+                        raise _does_not_suffice(error, outage) from error
+                    break
     raise AssertionError("the last round returns or raises")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -288,6 +289,7 @@ def project_sources(
     outages: Outages = "fail",
     contacts: bool = False,
     rejudges: bool = False,
+    silent: Mapping[str, NoAnswer] = MappingProxyType({}),
 ) -> Sources:
     """The registries of a project; a context manager.
 
@@ -295,7 +297,8 @@ def project_sources(
     in the context. ``asks``: whether to ask the user to pin a registry. ``outages``: how to treat a registry that does not
     answer; using its last verified head gives one warning. ``contacts``: whether to contact repositories of ``[sources]``
     that this user never agreed to, because the command names them or trusts the lock. ``rejudges``: raise RyeError
-    ``policy-changed`` when a newer policy of a joined organization arrives, because the caller has read the old one.
+    ``policy-changed`` when a newer policy of a joined organization arrives, because the caller has read the old one. ``silent``:
+    the addresses of registries that fell silent when this command tried before, and why; they are not asked again.
     """
     cache, verdicts = WriteBehindCache.at(context.home.registry_cache), context.home.verdicts()
     where = project_registries(context, manifest, root)
@@ -316,6 +319,7 @@ def project_sources(
         asks=asks,
         outages=outages,
         rejudges=rejudges,
+        silent=silent,
     )
 
     def finish() -> None:
@@ -340,6 +344,7 @@ class _Opening:
         asks: bool,
         outages: Outages,
         rejudges: bool,
+        silent: Mapping[str, NoAnswer],
     ) -> None:
         """The options are those of :func:`project_sources`."""
         self._context = context
@@ -350,6 +355,7 @@ class _Opening:
         self._asks = asks
         self._outages = outages
         self._rejudges = rejudges
+        self._silent = silent
         self._pins = given_pins(context)
         self._asked: dict[str, RegistryClient] = {}
         """Clients whose request for the head is under way."""
@@ -359,7 +365,7 @@ class _Opening:
         if self._offline:
             return
         for address in addresses:
-            if address not in self._asked and is_known(self._context, address):
+            if address not in self._asked and address not in self._silent and is_known(self._context, address):
                 self._asked[address] = client = self._client(address)
                 client.ask_ahead()
 
@@ -372,7 +378,13 @@ class _Opening:
             require_contact(context, address, others, asks=self._asks)
         client = self._asked.pop(address, None) or self._client(address)
         with _what_was_meant(context, address):
-            client.opened(pin_question(context, asks=self._asks))
+            try:
+                client.opened(pin_question(context, asks=self._asks))
+            except NoAnswer as error:
+                if client.fell_silent is None or self._outages == "fail":
+                    raise
+                client = self._client(address, error)  # what it showed could not be proved: as if it had shown nothing
+                client.opened()
         try:
             if address in self._pins:
                 self._pins[address].require(address, client.origin, client.state.fingerprint)
@@ -394,13 +406,14 @@ class _Opening:
         for client in self._asked.values():
             client.close()
 
-    def _client(self, address: str) -> RegistryClient:
+    def _client(self, address: str, silence: NoAnswer | None = None) -> RegistryClient:
         return RegistryClient.unasked(
             address,
             store=StateStore(self._context.home.registries),
             offline=self._offline,
             survives_outages=self._outages != "fail",
             patient=self._outages in ("survive-patiently", "hold"),
+            silence=silence or self._silent.get(address),
             cache=self._cache,
             verdicts=self._verdicts,
             token=reading_token(self._context, address),
