@@ -18,6 +18,7 @@ from rye.deployment.disk import FolderDisk
 from rye.deployment.plan_values import Refused, Wanted
 from rye.deployment.survey import ReadProject, deployed_rows, gather, read_project, read_state_file, survey, used_rows
 from rye.deployment.targets.protocol import Target, target
+from rye.installation.silence import NotAsked
 from rye.items.identity import Identity
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
@@ -33,7 +34,7 @@ from rye.registry.marketplaces import (
 )
 from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.workspace.context import Context
-from rye.workspace.registries.registry_access import project_sources
+from rye.workspace.registries.registry_access import UNCHECKED, project_sources, tell_not_asked
 
 Form = Literal["claude", "codex", "copilot", "well-known"]
 
@@ -47,6 +48,8 @@ class Exported(Struct, frozen=True):
     refused: tuple[Refused, ...]
     changed: int
     """The number of files that were written or removed."""
+    not_asked: tuple[NotAsked, ...] = ()
+    """Registries that did not answer, so that what they withdrew since their last verified state is not known."""
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON of ``rye deploy export``."""
@@ -55,20 +58,22 @@ class Exported(Struct, frozen=True):
             "withdrawn": list(self.left_out),
             "refused": [row.as_json() for row in self.refused],
             "files_changed": self.changed,
+            **({"not_asked": [one.as_json() for one in self.not_asked]} if self.not_asked else {}),
         }
 
 
 def export(context: Context, project: Project, form: Form, folder: Path) -> Exported:
-    """Write the export. Raises RyeError if a registry cannot be reached, or the folder contains other files."""
+    """Write the export. Of a registry that does not answer, the last verified state says what is withdrawn, which is told. Raises
+    RyeError if that is too old or not enough, or if the folder contains other files."""
     read = read_project(project)
     require_targets_allowed(context, read.manifest, [target_of(form).name])
     rows = deployed_rows(read)
     require_accepted(context, project, read.manifest, used_rows(read))
-    gone = withdrawn(context, read, rows)
+    gone, not_asked = withdrawn(context, read, rows)
     files, items, refused = exported(context, read, [row for row in rows if row.identity not in gone], form)
     changed = write_export(folder, files)
     left_out = {str(identity): gone[identity] for identity in sorted(gone)}
-    return Exported(tuple(items), left_out, tuple(refused), changed)
+    return Exported(tuple(items), left_out, tuple(refused), changed, not_asked)
 
 
 def target_of(form: Form) -> Target:
@@ -76,18 +81,23 @@ def target_of(form: Form) -> Target:
     return target("codex" if form == "well-known" else form)
 
 
-def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -> dict[Identity, str]:
-    """Return the items whose locked release was yanked or taken down, or whose signing key was revoked, and which of these."""
+def withdrawn(
+    context: Context, read: ReadProject, rows: Sequence[LockedItem]
+) -> tuple[dict[Identity, str], tuple[NotAsked, ...]]:
+    """Return the items whose locked release was yanked or taken down, or whose signing key was revoked, and which of these; and
+    which registries did not answer."""
     rows = [row for row in rows if row.source is None]
     if not rows:
-        return {}
-    with project_sources(context, read.manifest, read.project.root) as sources:
-        histories = sources.releases(row.identity for row in rows)
+        return {}, ()
+    with project_sources(context, read.manifest, read.project.root, outages="hold") as sources:
+        histories = sources.releases_told(row.identity for row in rows)
+        sources.require_told(rows)
+        not_asked = tell_not_asked(context, sources, UNCHECKED)
         records = {
             row.identity: find_locked(histories.get(row.identity), row.identity, row.version, row.sha256)
             for row in rows
         }
-        return {identity: _why(record) for identity, record in records.items() if record.is_withdrawn}
+        return {identity: _why(record) for identity, record in records.items() if record.is_withdrawn}, not_asked
 
 
 def _why(record: ReleaseRecord) -> str:

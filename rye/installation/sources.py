@@ -183,6 +183,12 @@ class Sources:
         """Whether there is at least a last verified head to say something about a namespace."""
         return self._mute.keys().isdisjoint(self._places(namespace))
 
+    def require_told(self, rows: Sequence[LockedItem]) -> None:
+        """Require a last verified head, at least, to say something about each of these rows. Raises RyeError."""
+        for row, why in self.held(rows).values():
+            if not self.tells_of(row.identity.namespace):
+                raise why.with_traceback(None)
+
     @property
     def not_asked(self) -> tuple[NotAsked, ...]:
         """All that did not answer so far, by address."""

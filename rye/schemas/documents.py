@@ -609,6 +609,7 @@ class OriginDiffDocument(Struct):
     """``rye diff --origin``."""
 
     forks: list[OriginDiffRow]
+    not_asked: list[NotAskedRow] = []
 
 
 class OriginUpdateRow(Struct, kw_only=True):

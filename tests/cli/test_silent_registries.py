@@ -412,6 +412,75 @@ class TestWhatAFailedRunSaw:
         assert {path: path.read_bytes() for path in scene.user.folders.registries.rglob("*.json")} == before
 
 
+class TestExportAndDiff:
+    def test_an_export_has_what_the_last_verified_states_do_not_withdraw(self, scene: Scene) -> None:
+        scene.acme.yank(TOP, "1.0.0")
+        scene.acme.publish()
+        scene.user.run("outdated")
+        scene.to[ACME].fall_silent()
+        done = scene.user.ok("deploy", "export", "--for", "claude", "out", "--json")
+        assert done.json["items"] == ["zeta/lint"]
+        assert done.json["withdrawn"] == [str(TOP)]
+        assert [one["registry"] for one in done.json["not_asked"]] == [ACME]
+        assert "Whether what it has was yanked, taken down or revoked since then was not checked" in done.stderr
+        scene.to[ACME].refuses = None
+        assert "not_asked" not in scene.user.ok("deploy", "export", "--for", "claude", "out", "--json").json
+
+    def test_nothing_is_exported_of_which_nothing_is_known_or_on_an_old_word(
+        self, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The attack: silence a registry for so long that a yank is not seen."""
+        words = ("deploy", "export", "--for", "claude", "out")
+        scene.to[ACME].fall_silent()
+        shutil.rmtree(scene.user.home / "cache")
+        assert ACME in scene.user.fails(*words, code="fetch-deadline")["message"]
+        later = now() + timedelta(hours=80)
+        monkeypatch.setitem(clients.RegistryClient.__init__.__kwdefaults__ or {}, "now", lambda: later)
+        scene.zeta.now = later
+        scene.zeta.publish()
+        assert ACME in scene.user.fails(*words, code="head-frozen")["message"]
+        assert not scene.user.path("out").exists()
+
+    def test_a_comparison_is_of_what_is_known_and_says_so(self, scene: Scene) -> None:
+        scene.news()
+        scene.to[ACME].fall_silent()
+        done = scene.user.ok("diff", TOP.id, "--json")
+        assert (done.json["old"], done.json["new"]) == (f"{TOP}@1.0.0", f"{TOP}@1.0.0")
+        assert [one["registry"] for one in done.json["not_asked"]] == [ACME]
+        assert f"{LINT}@1.1.0" in scene.user.ok("diff", TOP.id, LINT.id).stdout
+        assert "What it has that is newer is not known." in done.stderr
+        assert ACME in scene.user.fails("diff", ALONE.id, TOP.id, code="fetch-deadline")["message"], "never read here"
+        scene.to[ACME].refuses = FetchError("fetch-redirect", "No.")
+        scene.user.fails("diff", TOP.id, code="fetch-redirect")
+
+    def test_edits_of_the_others_are_shown(self, scene: Scene) -> None:
+        for item in (TOP, LINT):
+            path = scene.user.path(f".ai/packages/{item.namespace}/directives/{item.local_id}.md")
+            path.write_text(f"{path.read_text()}\nMore.\n")
+        shutil.rmtree(scene.user.home / "cache")
+        scene.to[ACME].fall_silent()
+        done = scene.user.ok("diff", "--edited")
+        assert f"acme/directives/{TOP.local_id}.md is changed (its signed bytes are not here)" in done.stdout
+        assert f"+++ .ai/packages/zeta/directives/{LINT.local_id}.md" in done.stdout
+        assert ACME in done.stderr
+
+    def test_forks_of_the_others_are_compared(self, scene: Scene) -> None:
+        scene.user.ok("fork", TOP.id, "own/top")
+        scene.user.ok("fork", LINT.id, "own/lint")
+        scene.news()
+        scene.to[ACME].fall_silent()
+        done = scene.user.ok("diff", "--origin", "--json")
+        check("json-diff-origin", done.json)
+        assert [(one["origin"], one["newest"]) for one in done.json["forks"]] == [(str(LINT), "1.1.0"), (str(TOP), "1.0.0")]
+        assert [one["registry"] for one in done.json["not_asked"]] == [ACME]
+        shutil.rmtree(scene.user.home / "cache")
+        done = scene.user.run("diff", "--origin", "--json")
+        assert (done.code, [one["origin"] for one in done.json["forks"]]) == (1, [str(LINT)])
+        assert "directive:own/top could not be compared with its original" in done.stderr
+        assert ACME in scene.user.fails("diff", "--origin", "own/top", code="fetch-deadline")["message"]
+        assert ACME in scene.user.fails("update", "--origin", code="fetch-deadline")["message"]
+
+
 class TestFallingSilentAfterTheHead:
     @pytest.mark.parametrize("below", ["tile/", "map/", "index/"])
     @pytest.mark.parametrize("command", [("ci",), ("install",)])

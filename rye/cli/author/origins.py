@@ -7,16 +7,18 @@ from rye.cli.options import Session
 from rye.workspace.authoring.origin_updating import OriginDiff, OriginUpdate, diff_origins, update_origins
 
 
-def diff_forks(session: Session, names: tuple[str, ...]) -> None:
-    """Print what was changed here and what the author changed, for each fork."""
-    found = diff_origins(session, names)
+def diff_forks(session: Session, names: tuple[str, ...]) -> int:
+    """Print what was changed here and what the author changed, for each fork. Return 1 if one of them could not be compared."""
+    done = diff_origins(session, names)
     if session.json:
-        session.console.document({"forks": [_diff_document(one) for one in found]})
-        return
-    for one in found:
+        silent = {"not_asked": [one.as_json() for one in done.not_asked]} if done.not_asked else {}
+        session.console.document({"forks": [_diff_document(one) for one in done.found], **silent})
+        return 1 if done.left_out else 0
+    for one in done.found:
         _show_diff(session, one)
-    if not found:
+    if not done.found:
         session.console.say("No forks. `rye fork ID` makes one of an installed item.")
+    return 1 if done.left_out else 0
 
 
 def _diff_document(one: OriginDiff) -> dict[str, object]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
-from msgspec.structs import asdict
 
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.items.consented import HookAction
-from rye.permissions.comparing import Comparison, Version
+from rye.permissions.comparing import Comparison
 from rye.permissions.containment import Change
 from rye.project.context import require_project
-from rye.workspace.installing.differences import compare_releases, earlier_comparison, edited_files
+from rye.workspace.installing.differences import Releases, compare_releases, earlier_comparison, edited_files
 
 
 @command("diff")
@@ -23,11 +22,12 @@ from rye.workspace.installing.differences import compare_releases, earlier_compa
 @click.option("--effective", is_flag=True, help="Show how your overrides change an item.")
 @click.option("--origin", is_flag=True, help="Show what you and the author changed in forks: those named, or all.")
 @click.pass_obj
-def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool, origin: bool) -> None:
+def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool, origin: bool) -> int:
     """Compare releases: text, rights, dependencies, hooks. With one ID, the installed version with the newest (or VERSION).
 
     Both sides come from the registry and are verified. For an item of a git repository, VERSION is a commit: any by its
-    whole name, one that was installed here by its first digits. Exits 0 whether they differ or not.
+    whole name, one that was installed here by its first digits. Exits 0 whether they differ or not, and 1 with --origin if
+    nobody answers for the original of a fork.
     """
     if edited + effective + origin > 1 or (edited and items):
         raise UsageError(
@@ -36,8 +36,8 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
     if origin:
         from rye.cli.author.origins import diff_forks
 
-        diff_forks(session, items)
-    elif edited:
+        return diff_forks(session, items)
+    if edited:
         _edited(session)
     elif effective:
         if len(items) != 1:
@@ -48,23 +48,26 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
     else:
         hint = "`rye diff ID` compares with the newest release, `rye diff --edited` shows what was changed by hand."
         raise UsageError("usage", "Name one or two items.", hint if not items else "Run `rye diff ID@1.0.0 ID@2.0.0`.")
+    return 0
 
 
 # -- releases ----------------------------------------------------------------------------------------------------------------
 
 
 def _releases(session: Session, items: Sequence[str]) -> None:
-    before, after, comparison = compare_releases(session, items)
-    _show(session, before, after, comparison)
-    if comparison.equal and len(items) == 1 and not session.json:
+    found = compare_releases(session, items)
+    _show(session, found)
+    if found.comparison.equal and len(items) == 1 and not session.json:
         command = earlier_comparison(session, items[0])
         if command is not None:
             session.console.say(f"What it was before: `{command}`; `git log -p rye.lock` has the commits.", "hint")
 
 
-def _show(session: Session, old: Version, new: Version, found: Comparison) -> None:
+def _show(session: Session, compared: Releases) -> None:
+    old, new, found = compared.before, compared.after, compared.comparison
     if session.json:
-        session.console.document({"old": old.label, "new": new.label, **found.as_json()})
+        silent = {"not_asked": [one.as_json() for one in compared.not_asked]} if compared.not_asked else {}
+        session.console.document({"old": old.label, "new": new.label, **found.as_json(), **silent})
         return
     if found.equal:
         session.console.data(f"{old.label} and {new.label} do not differ")
@@ -111,10 +114,12 @@ def _lines(session: Session, lines: Sequence[str]) -> None:
 def _edited(session: Session) -> None:
     files = edited_files(session, require_project(session.cwd))
     if session.json:
-        session.console.document({"files": [asdict(file) for file in files]})
+        rows = [{"path": file.path, "state": file.state, "diff": file.diff} for file in files]
+        session.console.document({"files": rows})
         return
     for file in files:
-        _lines(session, file.diff.split("\n") if file.diff else [f"{file.path} is {file.state} (not text)"])
+        why = "not text" if file.is_known else "its signed bytes are not here"
+        _lines(session, file.diff.split("\n") if file.diff else [f"{file.path} is {file.state} ({why})"])
     if not files:
         session.console.say("No files were edited by hand.")
 

@@ -17,6 +17,7 @@ from rye.customization.effective_text import unsigned
 from rye.customization.merge import drift
 from rye.errors import RyeError
 from rye.installation.environment import installed_refusal
+from rye.installation.silence import NotAsked
 from rye.installation.transaction import NOTHING, Change, exclusive
 from rye.items.consented import READ_BY
 from rye.items.kinds import KINDS
@@ -34,10 +35,17 @@ from rye.workspace.authoring.origin_states import Original, released_states, sig
 from rye.workspace.authoring.origins import Fork, forks_named, origin_key, origins_bytes, require_origin
 from rye.workspace.authoring.renaming import new_place, renamed_text
 from rye.workspace.context import Context
+from rye.workspace.installing.differences import nobody_answers
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.item_tree import base_tree
-from rye.workspace.registries.registry_access import judging_environment, project_sources
+from rye.workspace.registries.registry_access import (
+    NOTHING_NEWER,
+    Outages,
+    judging_environment,
+    project_sources,
+    tell_not_asked,
+)
 from rye.workspace.trusting.acceptance import remember_or_warn
 
 BESIDE = ".origin"
@@ -98,9 +106,23 @@ class OriginUpdate(Struct, frozen=True, kw_only=True):
     """What a person has to settle, each with the path."""
 
 
-def diff_origins(context: Context, names: tuple[str, ...]) -> list[OriginDiff]:
-    """Compare forks with their origins. Without names, all. Raises what :func:`update_origins` raises before it asks."""
-    return [_diff(one) for one in _sides(context, names)]
+class OriginDiffs(Struct, frozen=True):
+    """The forks that could be compared."""
+
+    found: tuple[OriginDiff, ...]
+    left_out: tuple[str, ...]
+    """The labels of those that could not, because nobody answers for their originals and the cache does not have them."""
+    not_asked: tuple[NotAsked, ...]
+    """Who did not answer, so that what they have that is newer is not known."""
+
+
+def diff_origins(context: Context, names: tuple[str, ...]) -> OriginDiffs:
+    """Compare forks with their origins. Without names, all. Of who does not answer, the last verified state and the cache are
+    enough, which is told. Raises what :func:`update_origins` raises before it asks."""
+    sides, left_out, not_asked = _sides(context, names, holds=True)
+    for label in left_out:
+        context.warn(f"{label} could not be compared with its original, which nobody answers for.")
+    return OriginDiffs(tuple(_diff(one) for one in sides), tuple(left_out), not_asked)
 
 
 def _diff(one: Sides) -> OriginDiff:
@@ -127,7 +149,7 @@ def update_origins(context: Context, names: tuple[str, ...], approved: Sequence[
     user has not agreed to, ``release-changed``, ``release-vanished``, ``release-taken-down``, ``signer-revoked``,
     ``other-registry``, ``policy-violation``, ``consent-needed``, ``declined``.
     """
-    found = _sides(context, names)
+    found, _, _ = _sides(context, names, holds=False)
     for one in found:
         _require_consent(context, one, approved)
     return [_update(context, one) for one in found]
@@ -169,24 +191,38 @@ def _to_ask(one: Sides, label: str) -> Iterator[str]:
 # -- the three sides ---------------------------------------------------------------------------------------------------
 
 
-def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
+def _sides(
+    context: Context, names: tuple[str, ...], *, holds: bool
+) -> tuple[list[Sides], list[str], tuple[NotAsked, ...]]:
+    """The sides of these forks. ``holds``: go on without those who do not answer; the labels of forks that they would be needed
+    for come second, and who they are last."""
     project = require_project(context.cwd)
     forks = forks_named(context, names)
     for fork in forks:
         require_origin(context, project, fork)
     if not forks:
-        return []
+        return [], [], ()
     state = read_state(context, project)
-    sides = []
+    sides: list[Sides] = []
+    left_out: list[str] = []
     contacts = True  # this user agreed to each fork's source
-    with (
-        project_sources(context, state.manifest, project.root, contacts=contacts) as sources,
-        context.progress("fetching"),
-    ):
-        for fork in forks:
-            base, newest = released_states(context, fork.origin, state, sources)
-            sides.append(_compared(context, project, state.manifest, fork, base, newest))
-    return sides
+    outages: Outages = "hold" if holds else "fail"
+    with project_sources(context, state.manifest, project.root, contacts=contacts, outages=outages) as sources:
+        sources.ask_together(fork.origin.item.namespace for fork in forks)
+        with context.progress("fetching"):
+            for fork in forks:
+                try:
+                    base, newest = released_states(context, fork.origin, state, sources)
+                except RyeError as error:
+                    if not holds or not nobody_answers(error):
+                        raise
+                    left_out.append(fork.label)
+                    continue
+                sides.append(_compared(context, project, state.manifest, fork, base, newest))
+        not_asked = tell_not_asked(context, sources, NOTHING_NEWER)
+    if left_out and not sides:
+        raise not_asked[0].error.with_traceback(None)
+    return sides, left_out, not_asked
 
 
 def _compared(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from rye.installation.completeness import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.resolving import identify
 from rye.installation.rollback import read_previous
+from rye.installation.silence import NotAsked
 from rye.installation.sources import (
     Sources,
     another_place,
@@ -33,20 +34,21 @@ from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem, comparison
 from rye.project.lock_file import Unlock, item_folder
 from rye.project.manifest import Manifest, Requested
+from rye.registry.transport.seam import is_silence
 from rye.registry.trust.records import ReleaseRecord, check_installable, find_locked
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version as ReleaseVersion
 from rye.sources.book import SourceBook
 from rye.sources.record import SourceHistory
 from rye.sources.refs import Target
-from rye.sources.source_error import SourceError
+from rye.sources.source_error import SilentSource, SourceError
 from rye.verified.on_disk import Drift, edited, scan
 from rye.verified.release import VerifiedItem, verify_files
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.agreement import warn_not_agreed
 from rye.workspace.items.effective_item import effective_item, overridden
-from rye.workspace.registries.registry_access import project_sources
+from rye.workspace.registries.registry_access import NOTHING_NEWER, project_sources, tell_not_asked
 
 
 class EditedFile(Struct, frozen=True):
@@ -55,18 +57,33 @@ class EditedFile(Struct, frozen=True):
     path: str
     state: str
     diff: str | None
-    """A unified diff from the locked bytes; None if they are not text."""
+    """A unified diff from the locked bytes; None if they are not text, or not known."""
+    is_known: bool = True
+    """Whether the locked bytes are known: they are neither cached nor does anybody answer."""
 
 
-def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, Version, Comparison]:
+class Releases(Struct, frozen=True):
+    """Two releases that were compared."""
+
+    before: Version
+    after: Version
+    comparison: Comparison
+    not_asked: tuple[NotAsked, ...]
+    """Who did not answer, so that what they have that is newer is not known."""
+
+
+def compare_releases(context: Context, names: Sequence[str]) -> Releases:
     """Two releases, both from the registry and verified. With one name: the installed version and the newest, or the version in
-    the name. Outside a project, the user's registry is used."""
+    the name. Outside a project, the user's registry is used. Of a registry that does not answer, they are those that its last
+    verified state and the cache have, which is told."""
     project = find_project(context.cwd) or Project(context.cwd.absolute())
     state = read_state(context, project)
     manifest = state.manifest
-    with project_sources(context, manifest, project.root) as sources, context.progress("fetching"):
-        before, after = map(_version, _items(state.lock, sources, names))
-    return before, after, compare(before, after)
+    with project_sources(context, manifest, project.root, outages="hold") as sources:
+        with context.progress("fetching"):
+            before, after = map(_version, _items(state.lock, sources, names))
+        not_asked = tell_not_asked(context, sources, NOTHING_NEWER)
+    return Releases(before, after, compare(before, after), not_asked)
 
 
 def earlier_comparison(context: Context, name: str) -> str | None:
@@ -89,13 +106,19 @@ def earlier_comparison(context: Context, name: str) -> str | None:
 
 
 def edited_files(context: Context, project: Project) -> list[EditedFile]:
-    """Every file edited by hand, by path. The bytes to compare with come from the cache, the registry or the source."""
+    """Every file edited by hand, by path. The bytes to compare with come from the cache, the registry or the source. Where they
+    are not cached and nobody answers for them, the others are still compared, and that is told."""
     state = read_state(context, project)
     manifest, items = state.manifest, state.lock.items
     found = edited(project, items, scan(project))
     signed = _signed_bytes(context, project, manifest, state.lock, found)
     return [
-        EditedFile(entry.path, entry.state, "\n".join(edit_diff(project, entry, signed.get(entry.path))) or None)
+        EditedFile(
+            entry.path,
+            entry.state,
+            "\n".join(edit_diff(project, entry, signed.get(entry.path))) or None,
+            entry.path in signed or signed_hash(entry) is None,
+        )
         for entry in found
     ]
 
@@ -227,18 +250,37 @@ def _signed_bytes(
     with project_sources(context, manifest, project.root, outages="survive") as sources:
         for entry in found:
             if entry.item is not None and entry.item.source is not None and entry.path in _paths_of(wanted):
-                item = _of_source(entry.item, lock, sources, Unlock.nothing())
-                folder = f"{item_folder(entry.item)}/"
-                attached = item.attached.get(entry.path.removeprefix(folder))
-                signed[entry.path] = item.data if attached is None else attached
+                with _unless_silent(context):
+                    item = _of_source(entry.item, lock, sources, Unlock.nothing())
+                    folder = f"{item_folder(entry.item)}/"
+                    attached = item.attached.get(entry.path.removeprefix(folder))
+                    signed[entry.path] = item.data if attached is None else attached
         for namespace in [name for name in wanted if sources.is_source(name)]:
             del wanted[namespace]
+        sources.ask_together(wanted)
         for namespace, files in wanted.items():
-            client = sources.client(namespace)
-            expect_origin(client, origins[namespace], f"{namespace!r}")
-            blobs = client.fetch_blobs((sha256, size) for _, sha256, size in files)
-            signed.update({path: blobs[sha256] for path, sha256, _ in files})
+            with _unless_silent(context):
+                client = sources.client(namespace)
+                expect_origin(client, origins[namespace], f"{namespace!r}")
+                blobs = client.fetch_blobs((sha256, size) for _, sha256, size in files)
+                signed.update({path: blobs[sha256] for path, sha256, _ in files})
     return signed
+
+
+def nobody_answers(error: RyeError) -> bool:
+    """Whether a registry or a repository is silent."""
+    return is_silence(error) or isinstance(error, SilentSource)
+
+
+@contextlib.contextmanager
+def _unless_silent(context: Context) -> Iterator[None]:
+    """Warn, instead of ending the run, if nobody answers."""
+    try:
+        yield
+    except RyeError as error:
+        if not nobody_answers(error):
+            raise
+        context.warn(error.message, error.hint)
 
 
 def identify_one(reference: Reference, sources: Sources) -> Identity:

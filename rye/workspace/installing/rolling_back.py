@@ -18,7 +18,7 @@ from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session
 from rye.workspace.installing.install_steps import install_chosen, require_own_previous, session_sources
-from rye.workspace.registries.registry_access import judging_environment, tell_not_asked
+from rye.workspace.registries.registry_access import UNCHECKED, judging_environment, tell_not_asked
 
 if TYPE_CHECKING:
     from rye.installation.environment import Environment
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rye.project.lock import Lock
 
 SHOWN_EDITS = 20
-_UNCHECKED = "Whether what it has was yanked, taken down or revoked since then was not checked."
 
 
 def rollback(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallOutcome:
@@ -50,7 +49,7 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
         environment = judging_environment(context, session.manifest, session.policies)
         with context.progress("resolving"):
             chosen = _as_locked(lock, sources, environment)
-        not_asked = tell_not_asked(context, sources, _UNCHECKED)
+        not_asked = tell_not_asked(context, sources, UNCHECKED)
         if not is_stale(lock, session.manifest):
             signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
             if found := problems(session.manifest, lock, signed):
@@ -63,9 +62,7 @@ def _as_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[I
     """The verified releases of the previous lock. Raises RyeError ``source-changed`` for a folder that changed since."""
     sources.use_locked(lock, Unlock.nothing())
     sources.told_of_rows(lock.items)
-    for row, why in sources.held(lock.items).values():
-        if not sources.tells_of(row.identity.namespace):
-            raise why
+    sources.require_told(lock.items)
     try:
         chosen = choose_locked(lock, sources, environment)
         check_rows(lock.items, verify_chosen(chosen, sources))

@@ -447,6 +447,12 @@ STAYS = "What it has in rye.lock stays as it is."
 """What follows for a run that moves only what those who answer have."""
 
 
+UNCHECKED = "Whether what it has was yanked, taken down or revoked since then was not checked."
+"""What follows for a run that uses what is locked."""
+NOTHING_NEWER = "What it has that is newer is not known."
+"""What follows for a run that compares."""
+
+
 def tell_not_asked(context: Context, sources: Sources, what_follows: str) -> tuple[NotAsked, ...]:
     """Warn about each who did not answer, and return them; none if the run did not go on without them. ``what_follows``: a
     sentence about what they have."""
