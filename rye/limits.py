@@ -284,6 +284,8 @@ class SourceLimits(Struct, frozen=True, kw_only=True):
     """One run of git that talks to a server."""
     refs_seconds: float = 20.0
     """The list of a server's branches and tags. One that has not sent it by then is silent."""
+    asked_at_once: int = 16
+    """Servers that are asked for their branches at the same time."""
     read_seconds: float = 60.0
     """What one run of git may take for the objects of the cache that it is asked for at once."""
     memory_bytes: int = 2048 * MIB

@@ -126,15 +126,19 @@ class Sources:
         return self._at(self._registries.of(namespace))
 
     def ask_together(self, namespaces: Iterable[str]) -> None:
-        """Ask the registries of these namespaces at once, so that those which are silent cost one time limit together."""
+        """Ask the registries of these namespaces at once, so that those which are silent cost one time limit together; and so the
+        repositories."""
         addresses: dict[str | None, None] = {}
-        for namespace in namespaces:
+        named = list(namespaces)
+        for namespace in named:
             if not self.is_source(namespace):
                 with contextlib.suppress(RyeError):  # opening it reports the error
                     addresses |= dict.fromkeys((self._registries.behind(namespace), self._registries.of(namespace)))
         new = [one for one in addresses if one is not None and one not in self._clients and one not in self._mute]
         if len(new) > 1:
             self._ask_ahead(new)
+        if self.book is not None:
+            self.book.ask_together(named)
 
     def _at(self, address: str) -> RegistryClient:
         if (why := self._mute.get(address)) is not None:

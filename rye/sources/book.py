@@ -105,6 +105,19 @@ class SourceBook:
             raise opened.with_traceback(None)  # each raise adds to it, and keeps what its frames hold
         return opened
 
+    def ask_together(self, names: Iterable[str], *, newer: bool = False) -> None:
+        """Ask the servers that these sources need at once, so that those which are silent cost one time limit together.
+        ``newer``: for :meth:`newer`, which needs each of them."""
+        asked: list[Source] = []
+        for name in names:
+            source = self._sources.get(name)
+            key = self._state(name)
+            if source is None or (key in self._open and not newer):
+                continue
+            if newer or self._opener.needs_server(source, self._locked.get(name), moves=key[1], exact=key[2]):
+                asked.append(source)
+        self._opener.ask_together(asked)
+
     @property
     def silent(self) -> dict[str, SilentSource]:
         """Why repositories did not answer so far, by origin."""
@@ -162,6 +175,7 @@ class SourceBook:
         groups: dict[str, list[Identity]] = {}
         for identity in identities:
             groups.setdefault(identity.namespace, []).append(identity)
+        self.ask_together(groups)
         for name, group in groups.items():
             opened = self.open(name)
             there = {i: opened.items[(i.kind, i.local_id)] for i in group if (i.kind, i.local_id) in opened.items}

@@ -28,7 +28,7 @@ from rye.sources.git_failures import failed, is_unadvertised, not_in_time
 from rye.sources.git_objects import too_large
 from rye.sources.git_program import Asking, Finished
 from rye.sources.refs import read_refs
-from rye.sources.source_error import SourceError
+from rye.sources.source_error import SilentSource, SourceError
 
 _CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = true\n"
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
@@ -61,18 +61,71 @@ class GitCache:
         self._asking = asking or Asking()
         self._settings: tuple[tuple[str, str], ...] | None = None
         self._refs: dict[str, dict[str, str]] = {}
+        self._silent: dict[str, SilentSource] = {}
+        """Servers that did not answer: they are not asked again in this run."""
         self._objects: dict[tuple[str, str], Objects] = {}
 
     def refs(self, url: str) -> dict[str, str]:
         """Return the server's branches and tags, requested once per run. Raises SourceError."""
         if url not in self._refs:
             self._require_network(url, "its branches and tags are not cached")
-            words = ["ls-remote", "--quiet", "--symref", "--", url]
-            done = self._git(url, words, most_bytes=SOURCES.refs_bytes, seconds=SOURCES.refs_seconds)
-            if done.code != 0:
-                raise failed(url, done.err)
-            self._refs[url] = read_refs(done.out.decode("utf-8", "replace"))
+            self._require_answer(url)
+            try:
+                self._refs[url] = self._listed(url, self._environment(urlsplit(url).scheme))
+            except SilentSource as error:
+                self._silent[url] = error
+                raise
         return self._refs[url]
+
+    def ask_together(self, urls: Iterable[str]) -> None:
+        """Ask several servers for their branches and tags at once, so that those which are silent cost one time limit together.
+        Nobody is asked for a password: a server that wants one is asked again when it is needed."""
+        new = [url for url in dict.fromkeys(urls) if url not in self._refs and url not in self._silent]
+        asked = [url for url in new if (is_on_disk(url) or not self._offline) and self._may_contact(url)]
+        if len(asked) < 2:
+            return
+        running: list[subprocess.Popen[bytes]] = []
+        environments = {url: self._environment(urlsplit(url).scheme, Asking()) for url in asked}
+
+        slots = threading.Semaphore(SOURCES.asked_at_once)
+
+        def ask(url: str) -> None:
+            try:
+                with slots:
+                    self._refs[url] = self._listed(url, environments[url], running.append)
+            except SilentSource as error:
+                self._silent[url] = error
+            except (SourceError, OSError):  # the next request reports it
+                pass
+
+        threads = [threading.Thread(target=ask, args=(url,), name="rye-git", daemon=True) for url in asked]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:  # Ctrl-C
+            for process in list(running):
+                git_program.stop(process)
+            raise
+
+    def _listed(
+        self,
+        url: str,
+        env: Mapping[str, str],
+        began: Callable[[subprocess.Popen[bytes]], None] = lambda process: None,
+    ) -> dict[str, str]:
+        words = ["ls-remote", "--quiet", "--symref", "--", url]
+        limits = {"most_bytes": SOURCES.refs_bytes, "seconds": SOURCES.refs_seconds}
+        done = self._git(url, words, env, began=began, **limits)
+        if done.code != 0:
+            raise failed(url, done.err)
+        return read_refs(done.out.decode("utf-8", "replace"))
+
+    def _require_answer(self, url: str) -> None:
+        """Do not ask a server again that was silent. Raises SourceError."""
+        if url in self._silent:
+            raise self._silent[url].with_traceback(None)
 
     def has(self, url: str, commit: str) -> bool:
         """Whether the cache has the commit. A missing file is only noticed when it is read."""
@@ -92,6 +145,7 @@ class GitCache:
         Raises SourceError, ``commit-missing`` where the server does not have the commit.
         """
         self._require_network(url, f"the commit {commit} is not in the cache")
+        self._require_answer(url)
         place = self._place(url)
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
@@ -123,7 +177,7 @@ class GitCache:
     def _fetch_once(self, url: str, place: Path, options: Sequence[str], wanted: Sequence[str]) -> Finished:
         words = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
         words += ["--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow", *options, "--", url, *wanted]
-        done = self._git(url, words, place=place)
+        done = self._git(url, [f"--git-dir={place}", *words], self._environment(urlsplit(url).scheme))
         if done.code != 0 and _was_cut_off(place):
             raise git_program.fetched_too_much()
         return done
@@ -146,25 +200,24 @@ class GitCache:
         self,
         url: str,
         words: Sequence[str],
+        env: Mapping[str, str],
         *,
-        place: Path | None = None,
         most_bytes: int = 1 << 16,
         seconds: float = SOURCES.fetch_seconds,
+        began: Callable[[subprocess.Popen[bytes]], None] = lambda process: None,
     ) -> Finished:
-        env = self._environment(urlsplit(url).scheme)
-        where = [f"--git-dir={place}"] if place is not None else []
         try:
-            return git_program.run([*where, *words], env, seconds=seconds, most_bytes=most_bytes)
+            return git_program.run(words, env, seconds=seconds, most_bytes=most_bytes, began=began)
         except SourceError as error:
             if error.code != "source-timeout":
                 raise
             raise not_in_time(url, seconds) from error
 
-    def _environment(self, scheme: str) -> dict[str, str]:
+    def _environment(self, scheme: str, asking: Asking | None = None) -> dict[str, str]:
         if self._settings is None:
             self._settings = git_program.user_settings(self._given)
         config = git_program.configuration(self._settings, scheme)
-        return git_program.environment(self._given, self._asking, config, scheme)
+        return git_program.environment(self._given, asking or self._asking, config, scheme)
 
     def _place(self, url: str) -> Path:
         return self._folder / f"{hashlib.sha256(url.encode()).hexdigest()[:40]}.git"

@@ -23,7 +23,7 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -270,9 +270,12 @@ def run(
     seconds: float,
     most_bytes: int,
     cwd: Path | None = None,
+    began: Callable[[subprocess.Popen[bytes]], None] = lambda process: None,
 ) -> Finished:
-    """Run git to its end. Raises SourceError ``source-timeout``, ``source-too-large`` (its answer), ``no-git``."""
+    """Run git to its end. ``began``: gets the process, for a thread that may have to stop it. Raises SourceError
+    ``source-timeout``, ``source-too-large`` (its answer), ``no-git``."""
     with started(arguments, env, cwd, stdin=False) as process:
+        began(process)
         timer = Deadline(process, seconds)
         try:
             reader = _Said(process)

@@ -186,14 +186,15 @@ class Opener:
             )  # a signature proves nothing about files that can change at any time
             files = folder.read_folder(root, links=not source.editable)
             return OpenSource(source, state, files, _FolderFiles(root, files), keys)
-        same = locked if locked is not None and locked.git == source.url else None
-        if same is not None and not moves and (exact or _asks_for(source, same)):
+        same = _locked_for(source, locked, moves=moves, exact=exact)
+        before = locked if locked is not None and locked.git == source.url else None
+        if same is not None:
             found = Target(same.ref or "", same.commit or "")
             self._fetch_locked(source, same)
         else:
             found = self.now(source)
-            if same is not None:
-                require_unmoved(source.name, same, found)
+            if before is not None:
+                require_unmoved(source.name, before, found)
             if not self._cache.has(source.url, found.commit):
                 self._cache.fetch(source.url, found.commit, found.ref if not is_commit(found.ref) else None)
         objects = self._cache.objects(source.url, found.commit)
@@ -201,6 +202,20 @@ class Opener:
             snapshot = read_snapshot(objects, found.commit, source.path)
             state = LockedSource(place="", git=source.url, ref=found.ref, commit=found.commit, tree=snapshot.tree)
             return OpenSource(source, state, snapshot.files, _CommitFiles(objects, snapshot.files), self._keys)
+
+    def needs_server(
+        self, source: Source, locked: LockedSource | None, *, moves: bool = False, exact: bool = False
+    ) -> bool:
+        """Whether :meth:`open` would have to contact a server."""
+        if isinstance(source, PathSource):
+            return False
+        same = _locked_for(source, locked, moves=moves, exact=exact)
+        commit = same.commit or "" if same is not None else source.rev
+        return commit is None or not is_commit(commit) or not self._cache.has(source.url, commit)
+
+    def ask_together(self, sources: Iterable[Source]) -> None:
+        """Ask the servers of these sources at once for their branches and tags (:meth:`GitCache.ask_together`)."""
+        self._cache.ask_together(source.url for source in sources if isinstance(source, GitSource))
 
     def refs(self, source: GitSource) -> dict[str, str]:
         """Return the server's branches and tags, by full name. Raises SourceError."""
@@ -244,6 +259,12 @@ class Opener:
             except RyeError:
                 now = None
             raise vanished(locked, now) from error
+
+
+def _locked_for(source: GitSource, locked: LockedSource | None, *, moves: bool, exact: bool) -> LockedSource | None:
+    """The locked state in which a source is opened; None if it is opened in its current one."""
+    same = locked is not None and locked.git == source.url and not moves and (exact or _asks_for(source, locked))
+    return locked if same else None
 
 
 def _asks_for(source: GitSource, locked: LockedSource) -> bool:

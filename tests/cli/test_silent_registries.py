@@ -471,7 +471,10 @@ class TestExportAndDiff:
         scene.to[ACME].fall_silent()
         done = scene.user.ok("diff", "--origin", "--json")
         check("json-diff-origin", done.json)
-        assert [(one["origin"], one["newest"]) for one in done.json["forks"]] == [(str(LINT), "1.1.0"), (str(TOP), "1.0.0")]
+        assert [(one["origin"], one["newest"]) for one in done.json["forks"]] == [
+            (str(LINT), "1.1.0"),
+            (str(TOP), "1.0.0"),
+        ]
         assert [one["registry"] for one in done.json["not_asked"]] == [ACME]
         shutil.rmtree(scene.user.home / "cache")
         done = scene.user.run("diff", "--origin", "--json")

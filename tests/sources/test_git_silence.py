@@ -4,7 +4,10 @@ server's words nor the address decide which."""
 from __future__ import annotations
 
 import shutil
+import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -141,6 +144,48 @@ class TestRealServers:
         gate.answer(status)
         for command in (("outdated",), ("update",)):
             assert "not_asked" not in user.fails(*command, code="source-unreachable")
+
+    @pytest.fixture
+    def several(self, server: GitServer, person: Person) -> Iterator[list[Gate]]:
+        """Three repositories, each behind a gate of its own, and a user who has an item of each."""
+        with ExitStack() as stack:
+            gates = [stack.enter_context(Gate(server.address)) for _ in range(3)]
+            for number, gate in enumerate(gates):
+                server.repository(f"r{number}").commit({f"skills/s{number}/SKILL.md": skill(f"s{number}")})
+                person.ok("add", f"git+{gate.url}/r{number}.git", f"s{number}", "--as", f"r{number}", "-y")
+            yield gates
+
+    @pytest.mark.parametrize("command", [("outdated",), ("update", "--yes"), ("ci",)], ids=lambda words: words[0])
+    def test_none_waits_for_another(self, several: list[Gate], person: Person, command: tuple[str, ...]) -> None:
+        """Each answers only once all three have been asked. What is locked and cached needs nobody."""
+        if command == ("ci",):
+            shutil.rmtree(person.home / "cache")
+            shutil.rmtree(person.path(".ai/packages"))
+        together = threading.Barrier(3)
+        for gate in several:
+            gate.meet(together)
+        person.ok(*command, env={"RYE_TRUST_LOCK": "1"})
+        assert not together.broken
+
+    @pytest.mark.parametrize("command", [("outdated",), ("ci",)], ids=lambda words: words[0])
+    def test_who_hangs_costs_one_time_limit_together(
+        self, several: list[Gate], person: Person, command: tuple[str, ...]
+    ) -> None:
+        """Also where only a locked commit is missing, for which git alone would wait for minutes."""
+        for gate in several:
+            gate.hang()
+        if command == ("ci",):
+            shutil.rmtree(person.home / "cache")
+            shutil.rmtree(person.path(".ai/packages"))
+        before = SOURCES.refs_seconds
+        force_setattr(SOURCES, "refs_seconds", 2.0)
+        started = time.monotonic()
+        try:
+            error = person.fails(*command, code="source-timeout", env={"RYE_TRUST_LOCK": "1"})
+        finally:
+            force_setattr(SOURCES, "refs_seconds", before)
+        assert f"{several[0].url}/r0.git does not answer" in error["message"]
+        assert time.monotonic() - started < 5.5, "one after the other it would be six seconds"
 
     @pytest.mark.skipif(shutil.which("ssh") is None, reason="there is no ssh")
     def test_ssh_to_a_port_where_nobody_listens(self, person: Person, gate: Gate, tmp_path: Path) -> None:

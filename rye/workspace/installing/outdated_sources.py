@@ -53,16 +53,25 @@ def outdated_sources(
         for item in lock.items
         if item.source is not None and item.source.git is not None and item.identity in needed
     }
-    for name, state in sorted(locked.items()):
-        source = manifest.sources.get(name)
-        if sources.book is None or not isinstance(source, GitSource) or source.rev is None or source.url != state.git:
-            continue
+    pinned = {
+        name: source
+        for name, state in sorted(locked.items())
+        if isinstance(source := manifest.sources.get(name), GitSource)
+        and source.rev is not None
+        and source.url == state.git
+    }
+    if sources.book is None:
+        return
+    sources.book.ask_together(pinned, newer=True)
+    for name, source in pinned.items():
+        state, rev = locked[name], source.rev
+        assert rev is not None
         latest = sources.book.newer(name, state)
         if latest is not None:
             yield OutdatedSource(
                 name=name,
                 address=source.url,
-                current=source.rev,
+                current=rev,
                 latest=latest,
                 command=_command(manifest, replace(source, rev=latest)),
             )
