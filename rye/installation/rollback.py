@@ -1,7 +1,8 @@
 """Rolls back one step, to the lock and manifest from before the last change of the lock, which are kept in the
 project's work folder.
 
-They are written in the same transaction as the lock, so they always match it. They are not trusted: a rollback
+They are written in the same transaction as the lock, so they always match it. The record of deployed files is kept with them, to
+say what a rollback does not bring back. They are not trusted: a rollback
 resolves nothing, but every byte is fetched, verified and consented to as in any other installation. A clone can contain
 such a folder, so :func:`kept_sha256` identifies its content, and the user's data folder records what this user's Rye
 kept.
@@ -18,7 +19,8 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.transaction import Change
-from rye.limits import PROJECT, WORKSPACE
+from rye.limits import DEPLOY, PROJECT, WORKSPACE
+from rye.project.agent_programs import STATE
 from rye.project.layout import LOCK, MANIFEST, Project, read_project_file
 from rye.project.lock import Lock, parse_lock
 from rye.project.lock_file import wanted_ranges
@@ -33,6 +35,7 @@ _MEMBERS_NAME = "members.json"
 _MEMBERS = f"{_FOLDER}/{_MEMBERS_NAME}"
 _MEMBERS_BYTES = 4 * WORKSPACE.manifest_bytes
 """Each manifest is in it twice, before and after, in JSON."""
+_DEPLOYED_NAME = "deploy.lock"
 
 
 class MemberTexts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,13 +63,24 @@ def keep_previous(
     for name in (LOCK, MANIFEST):
         source = project.root / name
         found.append(Change(f"{_FOLDER}/{name}", source.read_bytes() if source.exists() else None))
+    found.append(Change(f"{_FOLDER}/{_DEPLOYED_NAME}", _deployed(project)))
     return found
+
+
+def _deployed(project: Project) -> bytes | None:
+    """The record of deployed files, which only tells what a rollback does not bring back; None if it cannot be read."""
+    try:
+        return read_project_file(project.root / STATE, DEPLOY.state_bytes)
+    except RyeError:
+        return None
 
 
 def kept_sha256(kept: Iterable[Change]) -> str:
     """Return a hash that identifies a kept state: over the paths and bytes of :func:`keep_previous`."""
     state = hashlib.sha256()
     for change in sorted(kept, key=lambda change: change.path):
+        if change.data is None and change.path.endswith(f"/{_DEPLOYED_NAME}"):
+            continue  # earlier versions did not keep it
         data = b"-" if change.data is None else b"+" + hashlib.sha256(change.data).digest()
         state.update(hashlib.sha256(change.path.encode()).digest() + data)
     return state.hexdigest()
@@ -108,6 +122,11 @@ class Previous(Struct, frozen=True, kw_only=True):
         return self.files[_LEFT_NAME]
 
     @property
+    def deployed(self) -> bytes | None:
+        """The record of deployed files; None if there was none."""
+        return self.files[_DEPLOYED_NAME]
+
+    @property
     def members(self) -> MemberTexts:
         """The manifests of members before and after the last installation; none if the record is damaged."""
         data = self.files[_MEMBERS_NAME]
@@ -124,6 +143,7 @@ def read_previous(project: Project) -> Previous:
         MANIFEST: PROJECT.manifest_bytes,
         _LEFT_NAME: PROJECT.manifest_bytes,
         _MEMBERS_NAME: _MEMBERS_BYTES,
+        _DEPLOYED_NAME: DEPLOY.state_bytes,
     }
     folder = project.root / _FOLDER
     return Previous(files={name: read_project_file(folder / name, limit) for name, limit in limits.items()})

@@ -6,9 +6,13 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.installing import agreement, deploy_after, install_options, show_outcome
+from rye.deployment.not_restored import deployed_before, not_restored
 from rye.project.context import require_project
+from rye.project.lock_file import read_lock
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.rolling_back import rollback as return_to_previous
+
+_NAMED = 4
 
 
 @command("rollback")
@@ -17,7 +21,8 @@ from rye.workspace.installing.rolling_back import rollback as return_to_previous
 def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> int:
     """Return to rye.toml and rye.lock, and the exact versions, from before the lock's last change.
 
-    Running it again undoes the rollback. Edits made to rye.toml since then are discarded only with --yes.
+    Running it again undoes the rollback. Edits made to rye.toml since then are discarded only with --yes. Files of agent programs
+    that rye.toml does not name are not written again; it says which.
     """
     request = InstallRequest(
         command="rye rollback",
@@ -26,10 +31,25 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
         discard_local_edits=discard_local_edits,
         follow=deploy_after,
     )
-    outcome = return_to_previous(session, require_project(session.cwd), request, agreement(session))
-    code = show_outcome(session, outcome, dry_run=dry_run)
+    project = require_project(session.cwd)
+    before = deployed_before(project)
+    outcome = return_to_previous(session, project, request, agreement(session))
+    is_done = outcome.result == "installed" and not dry_run
+    same = "rye.toml and rye.lock are as before the last change, which moved no item"
+    in_order = (
+        same if read_lock(project).items else "rye.toml and rye.lock are as before the last change; no item is listed"
+    )
+    code = show_outcome(session, outcome, dry_run=dry_run, in_order=in_order)
+    if is_done and not outcome.changes:
+        session.console.say("`rye rollback` once more takes this back; `rye add [KIND:]ID` adds an item.", "hint")
+    for program, items in (not_restored(project, before) if is_done else {}).items():
+        named = f"{', '.join(items[:_NAMED])}{', …' if len(items) > _NAMED else ''}"
+        session.console.warn(
+            f"{program} had files of {named}, which are not back: rye.toml does not name {program} as a target.",
+            f"`rye deploy --target {program}` writes them.",
+        )
     back = [change for change in outcome.changes if change.action == "downgrade" and change.new is not None]
-    if back and not dry_run and outcome.result == "installed":
+    if back and is_done:
         first, new = back[0].identity, back[0].new
         assert new is not None
         session.console.say(
