@@ -1,7 +1,8 @@
 """Finds names that people could confuse, as a squatter would choose them. Pure; roughly linear in the number of names.
 
-The registry refuses names that fold to the same letters (DESIGN §5 Names). The check here finds more, and only warns:
-items in different namespaces whose full or local names are one letter apart.
+The registry refuses names that fold to the same letters (DESIGN §5 Names). The check here finds more, and only warns, in the same
+way of namespaces and of items in different ones: full or local names that are one letter apart, or in which two letters are drawn
+like one (``rn`` like ``m``, ``vv`` like ``w``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class NameIndex:
                     is_whole = other == identity.id
                     if is_whole != (name == new.id) or identity.namespace == new.namespace:
                         continue
-                    # Names that fold to the same letters share a "=" bucket; in the others, check only for one letter.
+                    # Names that are drawn alike share a "=" bucket; in the others, check only for one letter.
                     alike = is_close if bucket.startswith("=") else _one_apart
                     if name != other and (is_whole or len(other) >= _SHORTEST) and alike(name, other):
                         identities.add(identity)
@@ -47,7 +48,7 @@ class NameIndex:
 
 def _buckets(name: str) -> set[str]:
     """Return bucket keys: two similar names share at least one."""
-    keys = {f"={fold(name)}"}
+    keys = {f"={_drawn(name)}"}
     if len(name) >= _SHORT:
         keys |= {f"^{name[:_EDGE]}", f"${name[-_EDGE:]}"}
     if len(name) <= _SHORT:
@@ -56,10 +57,33 @@ def _buckets(name: str) -> set[str]:
 
 
 def is_close(one: str, other: str) -> bool:
-    """Whether two different names fold to the same letters, or differ by one added, dropped, changed or swapped letter."""
+    """Whether two different names are drawn alike, or differ by one added, dropped, changed or swapped letter. Names that fold to
+    the same letters are drawn alike."""
     if one == other:
         return False
-    return _one_apart(one, other) or fold(one) == fold(other)
+    return _one_apart(one, other) or _drawn(one) == _drawn(other)
+
+
+_DRAWN_AS = {"rn": "m", "vv": "w"}
+
+
+def _drawn(name: str) -> str:
+    found = fold(name)
+    for pair, letter in _DRAWN_AS.items():
+        found = found.replace(pair, letter)
+    return found
+
+
+def _redrawn(segment: str) -> list[str]:
+    """The spellings in which one letter is two that are drawn like it, or the other way round."""
+    changes = [(old, new) for pair, letter in _DRAWN_AS.items() for old, new in ((pair, letter), (letter, pair))]
+    spelled = [
+        segment[:at] + new + segment[at + len(old) :]
+        for at in range(len(segment))
+        for old, new in changes
+        if segment.startswith(old, at)
+    ]
+    return [one for one in spelled if _drawn(one) == _drawn(segment)]  # which "vw" is not of "vvv"
 
 
 def _one_apart(one: str, other: str) -> bool:
@@ -83,19 +107,21 @@ LIKELIEST = 64
 
 
 def one_apart(segment: str) -> set[str]:
-    """Every part of an id that differs from this one by one added, dropped, changed or swapped letter: 77 for each letter."""
+    """Every part of an id that differs from this one by one added, dropped, changed or swapped letter, 77 for each letter; and
+    those in which two letters are drawn like one."""
     ends = range(len(segment) + 1)
     spelled = {segment[:at] + letter + segment[at:] for at in ends for letter in _LETTERS}
     spelled |= {segment[:at] + letter + segment[at + 1 :] for at in ends[:-1] for letter in ("", *_LETTERS)}
-    spelled |= set(_swapped(segment))
+    spelled |= {*_swapped(segment), *_redrawn(segment)}
     return {one for one in spelled if one != segment and len(one) <= SEGMENT_CHARACTERS and is_segment(one)}
 
 
 def likeliest(segment: str) -> list[str]:
-    """The spellings of a part of an id that people take for it most easily: with one letter drawn almost like another, without
-    its separators, with two neighbours swapped, one letter dropped or doubled."""
+    """The spellings of a part of an id that people take for it most easily: one letter drawn almost like another or like two,
+    its separators left out, two neighbours swapped, one letter dropped or doubled."""
     places = range(len(segment))
     spelled = [segment[:at] + other + segment[at + 1 :] for at in places for other in _DRAWN_ALIKE.get(segment[at], "")]
+    spelled += _redrawn(segment)
     spelled += [segment.replace("-", "").replace("_", "")]
     spelled += _swapped(segment)
     spelled += [segment[:at] + segment[at + 1 :] for at in places]

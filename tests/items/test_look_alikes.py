@@ -27,6 +27,9 @@ names = st.text("abl1-_io0", min_size=1, max_size=8)
         ("deploy_all", "deploy-all"),  # folded
         ("tool", "too1"),
         ("lo_ol", "100-1"),
+        ("acme", "acrne"),  # two letters drawn like one
+        ("work", "vvork"),
+        ("modern", "rnodem"),  # twice
     ],
 )
 def test_close(one: str, other: str) -> None:
@@ -85,6 +88,10 @@ def test_the_likeliest_slips_are_among_them() -> None:
     spelled = likeliest("open-ai")
     assert {"openai", "open_ai", "opne-ai", "open-al", "0pen-ai", "opn-ai", "oppen-ai"} <= set(spelled)
     assert len(likeliest("abcd" * 16)) == LIKELIEST
+    assert "acrne" in likeliest("acme")
+    assert "acme" in likeliest("acrne")
+    assert {"acme", "acrn"} <= one_apart("acrne")
+    assert "vw" not in likeliest("vvv"), "that is drawn otherwise"
 
 
 def test_only_names_that_a_registry_can_have_are_spelled() -> None:
@@ -100,6 +107,8 @@ def test_an_item_is_compared_with_those_of_other_namespaces_only() -> None:
     same = Identity("tool", "core/tools/file-systen")
     squat = Identity("tool", "evi1/tools/file-systen")
     assert NameIndex([own, taken, same, squat]).near(new) == [taken, squat]
+    redrawn = Identity("tool", "evil/tools/forrn-fill")
+    assert NameIndex([Identity("tool", "core/tools/form-fill")]).near(redrawn) != [], "of items as of namespaces"
 
 
 @settings(max_examples=200)

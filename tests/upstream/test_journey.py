@@ -227,8 +227,13 @@ def test_a_namespace_of_the_company_wins_and_the_conflict_is_said(company: Regis
         assert told.fails("namespace", "claim", name, code="namespace-elsewhere")
     own.ok("namespace", "show", "tools")
 
-    # A client that agreed to the other namespace before the company claimed that name refuses both.
+    # Also by who agreed to the other registry, whose log has the name.
     person = colleague(company, other)
+    person.ok("login", company.url, "--token", company.token)
+    person.ok("keys", "generate")
+    assert person.fails("namespace", "claim", "more", code="namespace-elsewhere")
+
+    # A client that agreed to the other namespace before the company claimed that name refuses both.
     doors = person.folders.registries / "doors.json"
     doors.write_text(doors.read_text().replace('"more"', '"more", "tools"'))
     assert person.fails("add", "tools/work/one", "--yes", code="namespace-conflict")

@@ -90,7 +90,9 @@ def claim(
             "Name more owners with --owner, or lower the threshold.",
             what="threshold",
         )
-    with open_registry(context, configured(context).of(namespace), writes=True) as client:
+    where = configured(context)
+    own_registry = where.behind(namespace) or where.of(namespace)  # what it serves from another one is that one's
+    with open_registry(context, own_registry, writes=True) as client:
         present = client.keysets([namespace])[namespace].current(context.now())
         if present is not None:
             raise _taken(namespace, present.keyset, own)
