@@ -126,12 +126,15 @@ class MovedRow(Struct, frozen=True):
     """What the bytes of that state are remembered by (:func:`bytes_hash`)."""
     own_before: str = ""
     """The hash of the item's own file in that state."""
+    registry_before: str = ""
+    """The registry or source of that state, if the row has another one."""
 
     @property
     def states(self) -> str:
-        """``1.0.0 → 1.1.0``, or the digits of both commits."""
+        """``1.0.0 → 1.1.0``, or the digits of both commits, and between which registries, if there are two."""
         before, after = (one.rpartition("@")[2] for one in (self.before or "", self.row.state or self.row.version))
-        return f"{before} → {after}" if before else after
+        moved = f"{before} → {after}" if before else after
+        return f"{moved}, from {self.registry_before} to {self.row.registry}" if self.registry_before else moved
 
     @property
     def command(self) -> str:
@@ -183,7 +186,8 @@ class Agreement(Struct, frozen=True):
             state, whole, own, registry = last.get(str(row.identity), ("", "", "", ""))
             if is_unseen or (state and whole != byte_approval(row).text):
                 comparable = bool(state and row.state) and registry == row.registry and state != row.state
-                moved.append(MovedRow(row, state or None, is_unseen, comparable, whole, own))
+                elsewhere = registry if registry != row.registry else ""
+                moved.append(MovedRow(row, state or None, is_unseen, comparable, whole, own, elsewhere))
         return tuple(moved)
 
     def _installed(self) -> dict[str, tuple[str, str, str, str]]:

@@ -103,6 +103,13 @@ def test_signed_bytes_that_moved_are_told_with_both_states() -> None:
     assert (moved.states, moved.command) == ("1.0.0 → 1.1.0", "rye diff skill:acme/pdf@1.0.0 skill:acme/pdf@1.1.0")
 
 
+def test_another_registry_is_named_although_the_version_is_the_same() -> None:
+    elsewhere = replace(SIGNED, sha256=NEW, registry="other.example")
+    [moved] = knows(SIGNED).moved([elsewhere])
+    assert moved.states == "1.0.0 → 1.0.0, from registry.example to other.example"
+    assert moved.command == "rye show skill:acme/pdf"
+
+
 def test_one_that_moved_hides_no_other() -> None:
     kept, editable, waiting = (replace(SIGNED, id=f"acme/{name}") for name in ("a", "b", "c"))
     editable = replace(editable, source=LockedSource(place="b", path="../b", editable=True))

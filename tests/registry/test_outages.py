@@ -202,6 +202,11 @@ class TestSilence:
         assert said.code == "fetch-unreachable"
         own = error.of_registry("http://127.0.0.1:8420", "Check.")
         assert own.hint == "If it is your own, `rye registry serve` starts it. Check."
+        other = error.of_registry("http://127.0.0.1:8421", "Check.")
+        assert other.hint == (
+            "If it is your own, `rye registry serve --port 8421` starts it, with --data if its folder is not the default one. "
+            "Check."
+        )
 
 
 class TestUnchangedHead:

@@ -54,6 +54,12 @@ def asks(folder: WitnessFolder, old: int, size: int, tree: Tree = TREE) -> tuple
     return status, body
 
 
+def test_init_says_which_key_is_which(tmp_path: Path) -> None:
+    said = Person(tmp_path).ok("witness", "init", NAME, "--data", str(tmp_path / "w")).stdout
+    assert [line.split()[0] for line in said.splitlines()] == ["Ed25519", "ML-DSA-44"]
+    assert all(line.split()[1].startswith(f"{NAME}+") for line in said.splitlines())
+
+
 def test_the_agent_signs_and_no_private_key_is_stored(rye: Person, agent: OpenSshAgent, tmp_path: Path) -> None:
     agent.make("other")
     line = agent.make("desk")

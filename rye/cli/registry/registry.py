@@ -9,6 +9,7 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.layout import Column
+from rye.registry.transport.seam import OWN_PORT
 from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.pinned_registries import pin_lines, pinned_registries, trusted_state
 
@@ -171,7 +172,7 @@ def check(session: Session, address: str, wait: float) -> int:
 @click.option(
     "--data", metavar="DIR", help="The registry's data folder (default: one in your data folder, created if missing)."
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="0 picks a free port.")
+@click.option("--port", type=click.IntRange(0, 65535), default=OWN_PORT, show_default=True, help="0 picks a free port.")
 @click.option(
     "--accept-clock",
     is_flag=True,

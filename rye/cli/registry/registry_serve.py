@@ -34,10 +34,11 @@ def serve_default(session: Session, data: Path, port: int, *, accept_clock: bool
         raise extra_missing(error.name or "registry_server", "server") from None
     if not is_made(data):
         server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
-        session.console.say(f"created a registry in {data}")
+        session.console.say(f"created a registry in {data}; starting it")
     _check_port(port)
     try:
-        process, url = start_embedded(data, port=port, arguments=[_ACCEPT] if accept_clock else [])
+        with session.console.progress("starting the registry"):
+            process, url = start_embedded(data, port=port, arguments=[_ACCEPT] if accept_clock else [])
     except RyeError as error:
         if _ACCEPT in error.message:  # the server's own words name its own command
             error.hint = "If this machine's clock is right, say so once: rye registry serve --accept-clock"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -44,7 +45,12 @@ def init(session: Session, name: str, ed25519_only: bool, selector: str | None, 
     else:
         made = witnessing.create_witness_with_agent(folder, name, own_keys(session), selector)
     vkeys = [vkey for _, vkey in made.keys]
-    session.console.answer({"name": name, "folder": made.folder, "keys": vkeys}, "\n".join(vkeys))
+    session.console.answer({"name": name, "folder": made.folder, "keys": vkeys}, "\n".join(_listed(made.keys)))
+
+
+def _listed(keys: Iterable[tuple[str, str]]) -> list[str]:
+    """Each verifier key with its algorithm."""
+    return [f"{algorithm:<10} {vkey}" for algorithm, vkey in keys]
 
 
 @command("add-log")
@@ -91,8 +97,8 @@ def list_logs(session: Session, data: str | None) -> int:
         rows = [{"origin": log.origin, "keys": log.keys, "size": log.size, "problem": log.problem} for log in logs]
         session.console.document({"keys": [vkey for _, vkey in made.keys], "logs": rows})
     else:
-        for algorithm, vkey in made.keys:
-            session.console.data(f"{algorithm:<10} {vkey}")
+        for line in _listed(made.keys):
+            session.console.data(line)
         session.console.table([[log.origin, log.problem or str(log.size)] for log in logs], ["LOG", "SIZE"])
     lost = any(log.problem is not None for log in logs)
     if lost:

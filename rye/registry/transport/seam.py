@@ -32,6 +32,10 @@ _PATH_CHARACTERS = 5_000
 _PATH = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
 
+OWN_PORT = 8420
+"""Where ``rye registry serve`` serves the user's own registry, unless it is told another port."""
+
+
 class FetchError(RyeError):
     """A file that could not be fetched.
 
@@ -61,8 +65,12 @@ class NoAnswer(FetchError):
 
     def of_registry(self, address: str, hint: str, details: dict[str, object] | None = None) -> NoAnswer:
         """The error about the registry instead of the file. The message names the address once."""
-        if is_loopback(urlsplit(address).hostname or ""):
-            hint = f"If it is your own, `rye registry serve` starts it. {hint}"
+        parts = urlsplit(address)
+        if is_loopback(parts.hostname or ""):
+            another = parts.port not in (None, OWN_PORT)
+            command = f"`rye registry serve{f' --port {parts.port}' if another else ''}`"
+            where = ", with --data if its folder is not the default one" if another else ""
+            hint = f"If it is your own, {command} starts it{where}. {hint}"
         message = f"The registry at {address} does not answer: {self.reason}."
         return NoAnswer(self.code, message, hint, reason=self.reason, details=details)
 
