@@ -16,7 +16,7 @@ from rye.items.kinds import KINDS, Kind
 from rye.items.reading import ReadOptions, Source
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
-from rye.storage.safe_files import refuse_links
+from rye.storage.safe_files import real_folder
 from rye.text.diagnostics import strict
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def write_new_item(context: Context, request: NewItem) -> WrittenItem:
     except UsageError as error:
         error.hint = f"{error.hint or ''} {_likely(kind, request.identifier)}".strip()
         raise
-    refuse_links(project.root, path)
-    _create(path, text)
+    _create(project.root, path, text)
     return WrittenItem(path, os.path.relpath(path, context.cwd))
 
 
@@ -142,11 +141,16 @@ def _check(kind: Kind, category: str, name: str, text: str) -> None:
         )
 
 
-def _create(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _create(root: Path, path: Path, text: str) -> None:
+    """Write a file that is not there yet, in folders that are opened without following links. Raises RyeError ``already-exists``,
+    ``symlink-in-the-way``."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with path.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with (
+            real_folder(root, path.parent.relative_to(root).as_posix(), make=True) as (folder, prefix),
+            os.fdopen(os.open(f"{prefix}{path.name}", flags, 0o666, dir_fd=folder), "wb") as stream,
+        ):
+            stream.write(text.encode())
     except FileExistsError:
         raise RyeError(
             "already-exists",

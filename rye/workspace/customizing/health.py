@@ -10,6 +10,7 @@ stale and its formula is known.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ from rye.signing.key_store import KeyStore
 from rye.signing.trust_store import TrustStore
 from rye.storage.atomic import replace_file
 from rye.storage.home import Home
+from rye.storage.safe_files import open_regular, real_folder, refuse_links
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
 from rye.workspace.customizing.lapsed import CustomizationChecks, lapsed_customizations
@@ -180,34 +182,46 @@ def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[Rye
             continue
         try:
             new, removed = fixed(one.data, one.known_ids)
-            done.append(_fix(one, one.data, new, removed))
+            done.append(_fix(context, one, one.data, new, removed))
             remember_made_here(context.home, find_project(context.cwd), one.path, one.data, new)
         except RyeError as error:
             problems.append(RyeError(error.code, f"{one.shown} was not fixed: {error.message}", error.hint))
     return done, problems
 
 
-def _fix(one: OverlayChecked, data: bytes, new: bytes | None, removed: tuple[str, ...]) -> Fixed:
-    if one.path.read_bytes() != data:
-        raise RyeError("changed-meanwhile", "it was changed just now.", "Run the command again.")
-    backup = _back_up(one.path, data)
-    if new is None:
-        one.path.unlink()
-    else:
-        replace_file(one.path.resolve(), new)
-    return Fixed(one.shown, removed, new is None, one.shown.removesuffix(one.path.name) + backup.name)
+def _fix(context: Context, one: OverlayChecked, data: bytes, new: bytes | None, removed: tuple[str, ...]) -> Fixed:
+    """Fix one overlay in its folder, which is opened once: in a project without following links, so that none that takes the
+    place of a folder meanwhile leads out of it."""
+    project, above = find_project(context.cwd), one.path.parent
+    root = project.root if project is not None and above.is_relative_to(project.root) else above
+    below = above.relative_to(root).as_posix()
+    with real_folder(root, "" if below == "." else below, make=False) as (folder, prefix):
+        try:
+            with open_regular(f"{prefix}{one.path.name}", folder) as stream:
+                is_same, mode = stream.read(len(data) + 1) == data, os.fstat(stream.fileno()).st_mode & 0o7777
+        except OSError:
+            refuse_links(root, one.path)
+            is_same, mode = False, 0
+        if not is_same:
+            raise RyeError("changed-meanwhile", "it was changed just now.", "Run the command again.")
+        backup = _back_up(one.path.name, data, mode, folder, prefix)
+        if new is None:
+            os.unlink(f"{prefix}{one.path.name}", dir_fd=folder)
+        else:
+            replace_file(Path(f"{prefix}{one.path.name}"), new, folder=folder, mode=mode)
+    return Fixed(one.shown, removed, new is None, one.shown.removesuffix(one.path.name) + backup)
 
 
-def _back_up(path: Path, data: bytes) -> Path:
-    """Save ``data`` next to the file under an unused backup name."""
+def _back_up(name: str, data: bytes, mode: int, folder: int | None, prefix: str) -> str:
+    """Save ``data`` next to the file under an unused backup name, which is returned."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     number = 0
     while True:
-        backup = path.with_name(f"{path.name}.bak{f'.{number}' if number else ''}")
+        backup = f"{name}.bak{f'.{number}' if number else ''}"
         try:
-            backup.touch(exist_ok=False)
+            os.close(os.open(f"{prefix}{backup}", flags, 0o600, dir_fd=folder))
         except FileExistsError:
             number += 1
             continue
-        replace_file(backup, data)
-        backup.chmod(path.stat().st_mode & 0o7777)
+        replace_file(Path(f"{prefix}{backup}"), data, folder=folder, mode=mode)
         return backup
