@@ -188,8 +188,6 @@ class RegistryClient:
         self._found: ProvedNames | None = None
         self._chains: dict[str, KeysetChain] = {}
         self._withdrawn: set[str] = set()
-        self._revoking: set[str] = set()
-        """Namespaces with a release of which the signer was revoked, as seen in this run."""
         self._held: dict[Identity, dict[str, str]] = {}
         """What a registry that serves this one's files holds back, of the items that it was asked about in this run."""
         self._advised: dict[Identity, ItemHistory] = {}
@@ -501,8 +499,8 @@ class RegistryClient:
 
     def keep(self, error: BaseException | None) -> None:
         """Save what protects this user although this error ends the run, or this registry fell silent in it: the takedowns and
-        advisories that it saw; and the whole head, so that later runs see the same, if that withdraws a release or changes the
-        keys of a namespace that was known. A head is not kept if files of it did not arrive, or if something was not as it was
+        advisories that it saw; and the whole head, so that later runs see the same, if that takes down a release or revokes a
+        key. A head is not kept if files of it did not arrive, or if something was not as it was
         signed. Nothing is kept of a registry that was not pinned before, nor what was agreed to in this run. An error here is not
         worth the one that ended the run."""
         loaded, state = self._loaded, self._state
@@ -518,9 +516,10 @@ class RegistryClient:
 
     def _withdraws(self, loaded: TrustedState, state: TrustedState) -> bool:
         """Whether this run saw that something no longer counts which did so far."""
-        known = self._revoking.union(loaded.keysets)
-        if any(loaded.keysets.get(name) != keyset for name, keyset in state.keysets.items() if name in known):
-            return True
+        for name, chain in self._chains.items():
+            now = chain.current(self.head.snapshot.time)
+            if now is not None and now.keyset.revoked and state.keysets.get(name) != loaded.keysets.get(name):
+                return True
         return not self._withdrawn <= read_withdrawn(self._store.folder, self.origin)
 
     def _remember_seen(self) -> None:
@@ -549,8 +548,6 @@ class RegistryClient:
         seen: dict[Identity, dict[str, str]] = {}
         for record in (record for history in found.values() for record in history.records):
             release = f"{record.identity} {record.version}"
-            if record.revoked:
-                self._revoking.add(record.identity.namespace)
             if record.takedown is not None:
                 self._withdrawn.add(release)
             elif release in known and not self.was_asked:  # seen under a newer head, which a failed run did not keep

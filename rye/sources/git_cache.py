@@ -116,8 +116,8 @@ class GitCache:
         began: Callable[[subprocess.Popen[bytes]], None] = lambda process: None,
     ) -> dict[str, str]:
         words = ["ls-remote", "--quiet", "--symref", "--", url]
-        limits = {"most_bytes": SOURCES.refs_bytes, "seconds": SOURCES.refs_seconds}
-        done = self._git(url, words, env, began=began, **limits)
+        most, seconds = SOURCES.refs_bytes, SOURCES.refs_seconds
+        done = self._git(url, words, env, most_bytes=most, seconds=seconds, began=began)
         if done.code != 0:
             raise failed(url, done.err)
         return read_refs(done.out.decode("utf-8", "replace"))

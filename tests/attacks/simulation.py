@@ -128,6 +128,13 @@ class Attack(Struct, frozen=True, kw_only=True):
     """Additions to what the honest registry serves."""
     control: tuple[str, ...] | None = None
     """The control's command, where it differs from the attack's."""
+    revokes: bool = False
+    """Whether the run sees a revocation, although it ends with another error."""
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether the run sees that something no longer counts: that is remembered, so that silence does not bring it back."""
+        return self.revokes or self.code in PERMANENT
 
 
 def now() -> datetime:
@@ -247,7 +254,7 @@ class AttackRunner:
         with client_with(attack.limits, attack.later):
             result = self._run(attacker.user, attack.command, program)
         assert difference(project, tree(attacker.user.folder)) == [], f"{attack.name!r} changed the project"
-        if attack.code not in PERMANENT:  # what withdraws a release is remembered, so that silence brings it not back
+        if not attack.withdraws:
             assert difference(trusted, trusted_files(attacker.user)) == [], f"{attack.name!r} changed what is trusted"
         assert result.code in (1, 2), f"{attack.name!r} was not noticed: {result}"
         error = result.error

@@ -386,6 +386,7 @@ SIGNERS = (
         code="unsolvable",
         act=built(stolen_then_revoked(lambda at: at)),
         build=both_keys,
+        revokes=True,
         command=("add", f"{DEPLOY}@=1.2.0", "--yes"),
         control=ADD,
     ),

@@ -169,7 +169,7 @@ class TestOutdated:
 class TestAudit:
     def test_a_silent_registry_is_an_error_that_no_level_and_no_line_of_the_project_hides(self, scene: Scene) -> None:
         """A man in the middle holds back the packets of one registry, so that no yank arrives; the author of rye.toml helps."""
-        scene.acme.yank(TOP, "1.0.0")
+        scene.acme.yank(BASE, "1.0.0")
         scene.acme.advise(TOP, "*")
         scene.acme.publish()
         scene.to[ACME].fall_silent()

@@ -303,8 +303,8 @@ def test_a_connection_is_kept_for_seconds_only(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_a_server_that_stalls_is_given_up(data: bytes) -> None:
     error = failure(fetched_from(data, then_wait=True, limits=IMPATIENT))
-    assert error.code == "fetch-unreachable"
-    assert "no answer in time (ReadTimeout)" in error.message
+    assert error.code in ("fetch-unreachable", "fetch-deadline")  # the connection's limit, or that of the whole wave
+    assert "no answer in time (ReadTimeout)" in error.message or "nothing else did" in error.message
 
 
 @pytest.fixture

@@ -345,7 +345,7 @@ def test_a_policy_that_came_with_new_owners_stays_although_the_run_that_brought_
     registry: SimulatedRegistry, follower: Follower
 ) -> None:
     """The attack: the witness that it requires is missing, so the run fails; the registry is silenced before the next one."""
-    old, new = registry.owners, (key("new owner"), key("another"))
+    old, new = registry.owners, [key("new owner"), key("another")]
     registry.owners = new
     registry.add_root(signers=[*registry.owner_signers(old), *registry.owner_signers(new)])
     registry.publish_policy(rules=(f'required-witnesses ["{W1.verifier.vkey}"]',))
