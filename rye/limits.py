@@ -6,6 +6,8 @@ from msgspec import Struct
 
 KIB = 1024
 MIB = 1024 * KIB
+OWN_PORT = 8420
+"""Where ``rye registry serve`` serves the user's own registry, unless it is told another port."""
 
 
 class ContentLimits(Struct, frozen=True, kw_only=True):

@@ -112,7 +112,7 @@ _ELSEWHERE = frozenset(("signer", "source"))
 """Asked about when an item is installed, and not again for each use of it."""
 
 
-class MovedRow(Struct, frozen=True):
+class MovedRow(Struct, frozen=True, kw_only=True):
     """An item of which rye.lock has other bytes than this user agreed to last in this checkout."""
 
     row: Row
@@ -187,7 +187,17 @@ class Agreement(Struct, frozen=True):
             if is_unseen or (state and whole != byte_approval(row).text):
                 comparable = bool(state and row.state) and registry == row.registry and state != row.state
                 elsewhere = registry if registry != row.registry else ""
-                moved.append(MovedRow(row, state or None, is_unseen, comparable, whole, own, elsewhere))
+                moved.append(
+                    MovedRow(
+                        row=row,
+                        before=state or None,
+                        is_unseen=is_unseen,
+                        is_comparable=comparable,
+                        bytes_before=whole,
+                        own_before=own,
+                        registry_before=elsewhere,
+                    )
+                )
         return tuple(moved)
 
     def _installed(self) -> dict[str, tuple[str, str, str, str]]:

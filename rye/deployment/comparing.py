@@ -19,13 +19,14 @@ from rye.deployment.plan_ledger import text_diff
 from rye.deployment.plan_values import Checked, Refused, Wanted, is_entry
 from rye.deployment.planning import Planned, planned
 from rye.deployment.request import DeployRequest
-from rye.deployment.state import FileRow
+from rye.deployment.state import FileRow, parse_state
 from rye.deployment.survey import ReadProject, Remembered, absent_labels, read_project, read_state_file
 from rye.errors import RyeError
 from rye.installation.transaction import Round
 from rye.limits import OVERRIDES
-from rye.project.agent_programs import STATE
+from rye.project.agent_programs import STATE, program_names
 from rye.project.layout import Project
+from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import trusts_lock
 
@@ -256,3 +257,18 @@ def not_as_deployed(found: Compared, *, more: Mapping[str, object] | None = None
         f"{first.hint}{listed}",
         details={"files": [one.as_json() for one in found.differences], **(more or {})},
     )
+
+
+def not_restored(project: Project, before: bytes) -> dict[str, list[str]]:
+    """What a rollback did not bring back: the installed items with files for a program before, and none now, by program. A
+    rollback deploys as rye.toml says, so they are of programs that it does not name (``rye deploy --target NAME --once``).
+    ``before``: the record of deployed files of then, which Rye kept."""
+    here = {str(row.identity) for row in read_lock(project).items}
+    now = {(row.target, row.item) for row in read_state_file(project.root, "project").state.files}
+    try:
+        rows = parse_state(before).files
+    except RyeError:  # a person damaged the record before it was kept
+        return {}
+    gone = {(row.target, row.item) for row in rows if row.item in here} - now
+    found = {name: sorted(item for target, item in gone if target == name) for name in program_names()}
+    return {name: items for name, items in found.items() if items}

@@ -169,7 +169,7 @@ class TestOutdated:
 class TestAudit:
     def test_a_silent_registry_is_an_error_that_no_level_and_no_line_of_the_project_hides(self, scene: Scene) -> None:
         """A man in the middle holds back the packets of one registry, so that no yank arrives; the author of rye.toml helps."""
-        scene.acme.yank(BASE, "1.0.0")
+        scene.acme.yank(TOP, "1.0.0")
         scene.acme.advise(TOP, "*")
         scene.acme.publish()
         scene.to[ACME].fall_silent()
@@ -190,7 +190,7 @@ class TestAudit:
         assert scene.user.run("audit", "--sarif").code == 1
 
     def test_what_the_last_verified_state_and_the_others_say_is_found_all_the_same(self, scene: Scene) -> None:
-        scene.acme.yank(TOP, "1.0.0")
+        scene.acme.yank(BASE, "1.0.0")
         scene.zeta.advise(LINT, "*")
         for registry in (scene.acme, scene.zeta):
             registry.publish()

@@ -99,7 +99,14 @@ def test_what_is_installed_as_it_was_has_not_moved_and_neither_has_what_was_neve
 def test_signed_bytes_that_moved_are_told_with_both_states() -> None:
     new = pulled(SIGNED)
     [moved] = knows(SIGNED).moved([new])
-    assert moved == MovedRow(new, "skill:acme/pdf@1.0.0", False, True, byte_approval(SIGNED).text, OLD)
+    assert moved == MovedRow(
+        row=new,
+        before="skill:acme/pdf@1.0.0",
+        is_unseen=False,
+        is_comparable=True,
+        bytes_before=byte_approval(SIGNED).text,
+        own_before=OLD,
+    )
     assert (moved.states, moved.command) == ("1.0.0 → 1.1.0", "rye diff skill:acme/pdf@1.0.0 skill:acme/pdf@1.1.0")
 
 

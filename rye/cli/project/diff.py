@@ -13,7 +13,7 @@ from rye.items.consented import HookAction
 from rye.permissions.comparing import Comparison
 from rye.permissions.containment import Change
 from rye.project.context import require_project
-from rye.workspace.installing.differences import Releases, compare_releases, earlier_comparison, edited_files
+from rye.workspace.installing.differences import ComparedReleases, compare_releases, earlier_comparison, edited_files
 
 
 @command("diff")
@@ -63,7 +63,7 @@ def _releases(session: Session, items: Sequence[str]) -> None:
             session.console.say(f"What it was before: `{command}`; `git log -p rye.lock` has the commits.", "hint")
 
 
-def _show(session: Session, compared: Releases) -> None:
+def _show(session: Session, compared: ComparedReleases) -> None:
     old, new, found = compared.before, compared.after, compared.comparison
     if session.json:
         silent = {"not_asked": [one.as_json() for one in compared.not_asked]} if compared.not_asked else {}

@@ -6,13 +6,14 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.installing import agreement, deploy_after, install_options, show_outcome
-from rye.deployment.not_restored import deployed_before, not_restored
 from rye.project.context import require_project
-from rye.project.lock_file import read_lock
+from rye.project.layout import Project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.rolling_back import rollback as return_to_previous
 
+_SAME = "rye.toml and rye.lock are as before their last change, which moved no item"
 _NAMED = 4
+"""Of many items whose files are not back, how many are named."""
 
 
 @command("rollback")
@@ -32,22 +33,13 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
         follow=deploy_after,
     )
     project = require_project(session.cwd)
-    before = deployed_before(project)
     outcome = return_to_previous(session, project, request, agreement(session))
     is_done = outcome.result == "installed" and not dry_run
-    same = "rye.toml and rye.lock are as before the last change, which moved no item"
-    in_order = (
-        same if read_lock(project).items else "rye.toml and rye.lock are as before the last change; no item is listed"
-    )
-    code = show_outcome(session, outcome, dry_run=dry_run, in_order=in_order)
+    code = show_outcome(session, outcome, dry_run=dry_run, in_order=_SAME)
     if is_done and not outcome.changes:
-        session.console.say("`rye rollback` once more takes this back; `rye add [KIND:]ID` adds an item.", "hint")
-    for program, items in (not_restored(project, before) if is_done else {}).items():
-        named = f"{', '.join(items[:_NAMED])}{', …' if len(items) > _NAMED else ''}"
-        session.console.warn(
-            f"{program} had files of {named}, which are not back: rye.toml does not name {program} as a target.",
-            f"`rye deploy --target {program}` writes them.",
-        )
+        session.console.say("`rye rollback` once more takes this back; `rye list` shows what is installed.", "hint")
+    if is_done and outcome.deployed_before is not None:
+        _show_not_restored(session, project, outcome.deployed_before)
     back = [change for change in outcome.changes if change.action == "downgrade" and change.new is not None]
     if back and is_done:
         first, new = back[0].identity, back[0].new
@@ -58,3 +50,14 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
             "hint",
         )
     return code
+
+
+def _show_not_restored(session: Session, project: Project, before: bytes) -> None:
+    from rye.deployment.comparing import not_restored  # loads adapters, needed only where something was deployed
+
+    for program, items in not_restored(project, before).items():
+        named = f"{', '.join(items[:_NAMED])}{', …' if len(items) > _NAMED else ''}"
+        session.console.warn(
+            f"{program} had files of {named}, which are not back: rye.toml does not name {program} as a target.",
+            f"`rye deploy --target {program}` writes them.",
+        )

@@ -9,7 +9,7 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.layout import Column
-from rye.registry.transport.seam import OWN_PORT
+from rye.limits import OWN_PORT
 from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.pinned_registries import pin_lines, pinned_registries, trusted_state
 

@@ -24,16 +24,13 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.limits import OWN_PORT
 from rye.text.addresses import is_loopback
 from rye.text.lazy import lazy_pattern
 
 _PATH_CHARACTERS = 5_000
 """The longest path names 64 files (:mod:`rye.registry.protocol.joined`)."""
 _PATH = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
-
-
-OWN_PORT = 8420
-"""Where ``rye registry serve`` serves the user's own registry, unless it is told another port."""
 
 
 class FetchError(RyeError):
@@ -67,10 +64,10 @@ class NoAnswer(FetchError):
         """The error about the registry instead of the file. The message names the address once."""
         parts = urlsplit(address)
         if is_loopback(parts.hostname or ""):
-            another = parts.port not in (None, OWN_PORT)
-            command = f"`rye registry serve{f' --port {parts.port}' if another else ''}`"
-            where = ", with --data if its folder is not the default one" if another else ""
-            hint = f"If it is your own, {command} starts it{where}. {hint}"
+            own = "`rye registry serve` starts it"
+            if parts.port not in (None, OWN_PORT):
+                own = f"`rye registry serve --port {parts.port}` starts it, with --data if its folder is not the default one"
+            hint = f"If it is your own, {own}. {hint}"
         message = f"The registry at {address} does not answer: {self.reason}."
         return NoAnswer(self.code, message, hint, reason=self.reason, details=details)
 

@@ -1,6 +1,6 @@
 """Comparing two releases, installed files with the signed bytes, and an item with and without the overrides in force.
 
-Releases are found by name, without a project's lock. They are proved and verified as in an installation.
+ComparedReleases are found by name, without a project's lock. They are proved and verified as in an installation.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EditedFile(Struct, frozen=True):
     """Whether the locked bytes are known: they are neither cached nor does anybody answer."""
 
 
-class Releases(Struct, frozen=True):
+class ComparedReleases(Struct, frozen=True):
     """Two releases that were compared."""
 
     before: Version
@@ -72,7 +72,7 @@ class Releases(Struct, frozen=True):
     """Who did not answer, so that what they have that is newer is not known."""
 
 
-def compare_releases(context: Context, names: Sequence[str]) -> Releases:
+def compare_releases(context: Context, names: Sequence[str]) -> ComparedReleases:
     """Two releases, both from the registry and verified. With one name: the installed version and the newest, or the version in
     the name. Outside a project, the user's registry is used. Of a registry that does not answer, they are those that its last
     verified state and the cache have, which is told."""
@@ -83,7 +83,7 @@ def compare_releases(context: Context, names: Sequence[str]) -> Releases:
         with context.progress("fetching"):
             before, after = map(_version, _items(state.lock, sources, names))
         not_asked = tell_not_asked(context, sources, NOTHING_NEWER)
-    return Releases(before, after, compare(before, after), not_asked)
+    return ComparedReleases(before, after, compare(before, after), not_asked)
 
 
 def earlier_comparison(context: Context, name: str) -> str | None:

@@ -51,6 +51,8 @@ class InstallOutcome(Struct, frozen=True, kw_only=True):
     """After a removal: what rye.toml has no longer and is installed still, each with the reason."""
     followed: object | None = None
     """The report of the request's ``follow``; None if it had nothing to do."""
+    deployed_before: bytes | None = None
+    """After ``rollback``: the record of deployed files from before the last change of the lock; None if there was none."""
     policies: tuple[PolicyInForce, ...] = ()
     """The policies of the organizations that were joined, as they were in force."""
 

@@ -55,7 +55,8 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
             if found := problems(session.manifest, lock, signed):
                 raise does_not_fit(found)
         # The previous manifest may already have been edited; the lock records what it was made for.
-        return replace(install_chosen(session, sources, environment, chosen, lock.wanted), not_asked=not_asked)
+        outcome = install_chosen(session, sources, environment, chosen, lock.wanted)
+        return replace(outcome, not_asked=not_asked, deployed_before=previous.deployed)
 
 
 def _as_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:
