@@ -16,7 +16,7 @@ from rye.items.kinds import KINDS, Kind
 from rye.items.reading import ReadOptions, Source
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
-from rye.storage.safe_files import real_folder
+from rye.storage.opened_folder import opened_folder
 from rye.text.diagnostics import strict
 
 if TYPE_CHECKING:
@@ -144,11 +144,11 @@ def _check(kind: Kind, category: str, name: str, text: str) -> None:
 def _create(root: Path, path: Path, text: str) -> None:
     """Write a file that is not there yet, in folders that are opened without following links. Raises RyeError ``already-exists``,
     ``symlink-in-the-way``."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         with (
-            real_folder(root, path.parent.relative_to(root).as_posix(), make=True) as (folder, prefix),
-            os.fdopen(os.open(f"{prefix}{path.name}", flags, 0o666, dir_fd=folder), "wb") as stream,
+            opened_folder(root) as opened,
+            opened.around(path.relative_to(root).as_posix(), make=True) as (folder, name),
+            folder.create(name) as stream,
         ):
             stream.write(text.encode())
     except FileExistsError:

@@ -13,7 +13,6 @@ import contextlib
 import os
 from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -27,9 +26,9 @@ from rye.project.layout import find_project
 from rye.registry.client import RegistryClient
 from rye.signing.key_store import KeyStore
 from rye.signing.trust_store import TrustStore
-from rye.storage.atomic import replace_file
 from rye.storage.home import Home
-from rye.storage.safe_files import open_regular, real_folder, refuse_links
+from rye.storage.opened_folder import OpenedFolder, opened_folder
+from rye.storage.safe_files import refuse_links
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
 from rye.workspace.customizing.lapsed import CustomizationChecks, lapsed_customizations
@@ -194,34 +193,32 @@ def _fix(context: Context, one: OverlayChecked, data: bytes, new: bytes | None, 
     place of a folder meanwhile leads out of it."""
     project, above = find_project(context.cwd), one.path.parent
     root = project.root if project is not None and above.is_relative_to(project.root) else above
-    below = above.relative_to(root).as_posix()
-    with real_folder(root, "" if below == "." else below, make=False) as (folder, prefix):
+    with opened_folder(root) as opened, opened.around(one.path.relative_to(root).as_posix()) as (folder, name):
         try:
-            with open_regular(f"{prefix}{one.path.name}", folder) as stream:
+            with folder.open(name) as stream:
                 is_same, mode = stream.read(len(data) + 1) == data, os.fstat(stream.fileno()).st_mode & 0o7777
         except OSError:
             refuse_links(root, one.path)
             is_same, mode = False, 0
         if not is_same:
             raise RyeError("changed-meanwhile", "it was changed just now.", "Run the command again.")
-        backup = _back_up(one.path.name, data, mode, folder, prefix)
+        backup = _back_up(folder, name, data, mode)
         if new is None:
-            os.unlink(f"{prefix}{one.path.name}", dir_fd=folder)
+            folder.unlink(name)
         else:
-            replace_file(Path(f"{prefix}{one.path.name}"), new, folder=folder, mode=mode)
+            folder.replace(name, new, mode=mode)
     return Fixed(one.shown, removed, new is None, one.shown.removesuffix(one.path.name) + backup)
 
 
-def _back_up(name: str, data: bytes, mode: int, folder: int | None, prefix: str) -> str:
+def _back_up(folder: OpenedFolder, name: str, data: bytes, mode: int) -> str:
     """Save ``data`` next to the file under an unused backup name, which is returned."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     number = 0
     while True:
         backup = f"{name}.bak{f'.{number}' if number else ''}"
         try:
-            os.close(os.open(f"{prefix}{backup}", flags, 0o600, dir_fd=folder))
+            folder.create(backup, 0o600).close()
         except FileExistsError:
             number += 1
             continue
-        replace_file(Path(f"{prefix}{backup}"), data, folder=folder, mode=mode)
+        folder.replace(backup, data, mode=mode)
         return backup

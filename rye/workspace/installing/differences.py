@@ -1,6 +1,6 @@
 """Comparing two releases, installed files with the signed bytes, and an item with and without the overrides in force.
 
-ComparedReleases are found by name, without a project's lock. They are proved and verified as in an installation.
+Releases are found by name, without a project's lock. They are proved and verified as in an installation.
 """
 
 from __future__ import annotations
