@@ -1,10 +1,11 @@
-"""Programs without the second that their start takes: forked from a process that has already imported their modules and
-built the registry's routes.
+"""Programs without the second that their start takes: forked from a process that has already imported their modules,
+compiled their patterns and built the registry's routes.
 
-Each process of the test run keeps one such process, its nursery, which starts with the first program and ends with it. The
-nurseries of one run are forked from one process in turn, so that everything is imported once. A forked program is otherwise a
-separate process: it has its own id, environment, folder and streams, can be stopped, killed
-and waited for, and runs ``rye`` or ``rye-registry`` from its first argument on. Tests of a program's start start it:
+Each process of the test run keeps such a process for each program, its nurseries, which start with the first use of the program
+and end with the test process. The nurseries of one program in a run are forked from one process in turn, so that everything is
+imported once. Those of ``rye`` do not have the modules of ``rye-registry``: what a process has in memory is what forking it
+costs. A forked program is otherwise a separate process: it has its own id, environment, folder and streams, can be stopped,
+killed and waited for, and runs ``rye`` or ``rye-registry`` from its first argument on. Tests of a program's start start it:
 :func:`tests.scenes.registry_process.spawn`, ``Person.start``. If a test changes environment variables that Python itself
 reads, the program is started normally, unless many programs have the same and :func:`also_for` keeps a nursery for them.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import inspect
 import json
 import os
 import pkgutil
@@ -22,11 +24,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import _lru_cache_wrapper, cache
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -41,7 +44,18 @@ _MOST_BYTES = 1 << 20
 RYE = "from rye.cli.start import main; main()"
 """The program ``rye``, for ``python -c``."""
 _REGISTRY = "registry_server.cli"
-_NEEDED = (
+_RYE_NEEDS = (
+    "encodings.idna",
+    "encodings.unicode_escape",
+    "encodings.utf_8_sig",
+    "httpcore",
+    "nacl.public",
+    "nacl.signing",
+    "ruamel.yaml",
+    "sqlite3",
+)
+"""The modules that ``rye`` imports when it runs, besides its own."""
+_REGISTRY_NEEDS = (
     "registry_server.cli.program",
     "registry_server.cli.serve",
     "registry_server.api.serving",
@@ -52,7 +66,7 @@ _NEEDED = (
     "litestar.plugins.attrs",
     "litestar.plugins.pydantic",
     "anyio._backends._asyncio",
-    "encodings.idna",
+    *_RYE_NEEDS,
 )
 """The modules that a registry imports before it answers. They must not start a thread: a fork would not have it."""
 _RARE = ("rye.mcp.", "rye.lsp.", "rye.cli.demo.")
@@ -187,7 +201,8 @@ def _fork(
     descriptors = [each if isinstance(each, int) else each.fileno() for each in streams]
     with _asking:
         needs = next((each for command, each in _SERVERS.items() if command in " ".join(words)), "")
-        nursery = _nursery(frozenset(_for_python(environment).items()), needs)
+        program = "rye" if RYE in words else "registry_server"
+        nursery = _nursery(program, frozenset(_for_python(environment).items()), needs)
         socket.send_fds(nursery, [json.dumps(request).encode()], [*descriptors, telling])
         pid = int(nursery.recv(32))
     os.close(telling)
@@ -195,9 +210,9 @@ def _fork(
 
 
 @cache
-def _nursery(given: frozenset[tuple[str, str]], needs: str) -> socket.socket:
+def _nursery(program: str, given: frozenset[tuple[str, str]], needs: str) -> socket.socket:
     """The nursery of the programs for which Python reads these variables, and which need this module."""
-    tries = (_forked_nursery(_start_first(given), needs) for _ in range(_TRIES))
+    tries = (_forked_nursery(_start_first(program, given), needs) for _ in range(_TRIES))
     ours = next((each for each in tries if each is not None), None)
     if ours is None:
         raise RuntimeError("The process that forks the nurseries does not start.")
@@ -218,10 +233,10 @@ _RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
 """What all processes of this test run have in common."""
 
 
-def _start_first(given: frozenset[tuple[str, str]]) -> str:
-    """Start the process that forks the nurseries of this run, unless another process of the run did; return the name of its
-    socket. It ends with the last nursery."""
-    name = f"\0rye-nursery-{_RUN}-{sha256(repr(sorted(given)).encode()).hexdigest()[:16]}"
+def _start_first(program: str, given: frozenset[tuple[str, str]]) -> str:
+    """Start the process that forks the nurseries of a program in this run, unless another process of the run did; return the
+    name of its socket. It ends with the last nursery."""
+    name = f"\0rye-nursery-{_RUN}-{program}-{sha256(repr(sorted(given)).encode()).hexdigest()[:16]}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         try:
             listening.bind(name)
@@ -229,7 +244,7 @@ def _start_first(given: frozenset[tuple[str, str]]) -> str:
             return name
         listening.listen(64)
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.scenes.nursery", str(listening.fileno())],
+            [sys.executable, "-m", "tests.scenes.nursery", program, str(listening.fileno())],
             pass_fds=[listening.fileno()],
             env={key: value for key, value in os.environ.items() if key not in _FOR_PYTHON} | dict(given),
         )
@@ -378,22 +393,51 @@ def _open_streams(encoding: str, errors: str | None) -> None:
     sys.stderr = os.fdopen(2, "w", 1, encoding=encoding, errors="backslashreplace", closefd=False)
 
 
-def _import_all() -> None:
-    """Import what programs need, and do what each of them would do again: compile patterns, build routes."""
-    for name in _NEEDED:
+def _import_all(program: str) -> None:
+    """Import what programs need, and do what each of them would do again: compile patterns and templates, build routes and
+    decoders."""
+    for name in _RYE_NEEDS if program == "rye" else _REGISTRY_NEEDS:
         with contextlib.suppress(ImportError):  # the framework imports what is installed
             import_module(name)
-    for found in pkgutil.walk_packages(rye.__path__, "rye."):
-        if not found.name.startswith(_RARE) and not found.name.endswith("__main__"):
-            import_module(found.name)
-    import_module("registry_server.api.application").framework()
+    if program == "rye":
+        for found in pkgutil.walk_packages(rye.__path__, "rye."):
+            if not found.name.startswith(_RARE) and not found.name.endswith("__main__"):
+                import_module(found.name)
+        _use_rye()
+    else:
+        templates = import_module("registry_server.pages.page_layout").environment()
+        for name in templates.list_templates():
+            templates.get_template(name)
+    _compute_all()
+    assert threading.active_count() == 1, "a fork would not have the other threads"
+
+
+def _compute_all() -> None:
+    """Compile each pattern that waits for its first use, and call each function that computes its one answer once."""
     uncompiled = type(lazy_pattern(""))
-    for pattern in (each for each in gc.get_objects() if type(each) is uncompiled):
-        assert pattern.flags is not None  # compiles it
+    for each in gc.get_objects():
+        if type(each) is uncompiled:
+            assert each.flags is not None  # compiles it
+        elif (
+            isinstance(each, _lru_cache_wrapper)
+            and each.__module__.startswith(("rye.", "registry_server."))
+            and not inspect.signature(each).parameters
+        ):
+            each()
+
+
+def _use_rye() -> None:
+    """Run commands as someone who is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        someone = import_module("tests.scenes.person").Person(Path(folder), "acme")
+        someone.ok("keys", "generate")
+        someone.directive("work/one")
+        for words in ("validate", "install", "list", "list --json", "search work", "render acme/work/one"):
+            someone.ok(*words.split())
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _import_all()
+    _import_all(sys.argv[1])
     gc.freeze()
-    _serve_all(socket.socket(fileno=int(sys.argv[1])))
+    _serve_all(socket.socket(fileno=int(sys.argv[2])))
