@@ -6,8 +6,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+
+from tests.scenes.compiled_once import compile_share
 
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,3 +67,33 @@ def test_set_up_and_tear_down_are_told_to_whom_asks_for_them(tmp_path: Path) -> 
         15,
         18,
     ]
+
+
+class Worker:
+    """The configuration of one of two processes that run all tests."""
+
+    args_source = pytest.Config.ArgsSource.TESTPATHS
+
+    def __init__(self, of_this_one: pytest.Config, number: int) -> None:
+        self._of_this_one = of_this_one
+        self.workerinput = {"workerid": f"gw{number}", "workercount": 2}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of_this_one, name)
+
+
+def test_each_process_compiles_a_share_and_together_they_compile_all(
+    tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    files = {"rye/a.py", "rye/inside/b.py", "registry_server/c.py", "tests/d.py", "tests/test_e.py"}
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("assert 1 + 1 == 2\n")
+    compiled = []
+    for number in (0, 1):
+        compile_share(cast("pytest.Config", Worker(pytestconfig, number)), tmp_path)
+        compiled.append({path.name.split(".")[0] for path in tmp_path.rglob("*.pyc")})
+    assert len(compiled[0]) == 3
+    assert compiled[1] == {"a", "b", "c", "d", "test_e"}
+    assert "-pytest-" in next(path.name for path in tmp_path.rglob("test_e.*.pyc"))

@@ -13,6 +13,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from tests.scenes.compiled_once import compile_share
+
 READERS = (
     "tests/explaining/test_table.py",
     "tests/house/",
@@ -56,6 +58,10 @@ class FileScheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist has no 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
     """Replaces xdist's scheduler for ``--dist loadfile``."""
     return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    compile_share(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)
