@@ -27,6 +27,7 @@ from rye.workspace.items.rendering import RenderRequest, render
 from rye.workspace.trusting.acceptance import remember
 from rye.workspace.trusting.project_changes import project_changes
 from tests.customization.override_text import directive
+from tests.scenes.effort import rest_thorough
 from tests.scenes.installed import install, locked, project_with_targets
 from tests.scenes.item_texts import ROLE
 from tests.scenes.person import Person
@@ -298,23 +299,26 @@ def _hidden(person: Person) -> None:
 
 @pytest.mark.parametrize(
     "act",
-    [
-        _spelled,
-        _with_kind,
-        _other_kind,
-        _local_name,
-        _other_folder,
-        _link,
-        _dead_link,
-        _folder,
-        _pipe,
-        _not_text,
-        _whole_folder,
-        _all_folders,
-        _file_for_folder,
-        _link_for_folder,
-        _hidden,
-    ],
+    rest_thorough(
+        8,
+        [
+            _spelled,
+            _other_kind,
+            _other_folder,
+            _link,
+            _pipe,
+            _not_text,
+            _whole_folder,
+            _hidden,
+            _with_kind,
+            _local_name,
+            _dead_link,
+            _folder,
+            _all_folders,
+            _file_for_folder,
+            _link_for_folder,
+        ],
+    ),
 )
 def test_no_way_to_take_it_away_leaves_the_item_as_its_author_wrote_it(
     team: Person, act: Callable[[Person], None]

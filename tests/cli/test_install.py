@@ -24,6 +24,7 @@ from rye.project.manifest import parse_manifest
 from rye.storage.verdicts import VERDICTS
 from rye.workspace.installing import install_steps
 from tests.scenes.directive_text import SHELL
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person, at_once
 from tests.scenes.prompt_server import PromptServer
 from tests.scenes.registry import Registry
@@ -330,8 +331,10 @@ class TestWordsOfTheLock:
         user.ok("ci")
         return user
 
-    @pytest.mark.parametrize("remembered", [True, False])
-    @pytest.mark.parametrize("verb", [("ci",), ("install",)])
+    @pytest.mark.parametrize(
+        ("verb", "remembered"),
+        rest_thorough(2, [(("ci",), True), (("install",), False), (("ci",), False), (("install",), True)]),
+    )
     @pytest.mark.parametrize("word", ["capabilities", "agent-tools", "hooks"])
     def test_a_lock_that_hides_something_of_what_is_installed_is_refused_without_a_network(
         self, installed: Person, word: str, verb: tuple[str, ...], remembered: bool

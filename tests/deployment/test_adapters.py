@@ -18,6 +18,7 @@ from rye.errors import UsageError
 from rye.items.agent_tools import agent_tools
 from rye.project.agent_programs import PROGRAMS, is_deploy_place, is_shared_file, program_names
 from rye.text.yaml_reading import read_yaml
+from tests.scenes.effort import rest_thorough
 
 OPTIONS = TargetOptions("project", "x")
 READ = ("Glob", "Grep", "Read")
@@ -101,7 +102,7 @@ def test_order_matters_to_opencode() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", program_names())
-@pytest.mark.parametrize("blocked", [(), ("Bash",)])
+@pytest.mark.parametrize("blocked", rest_thorough(1, [((),), (("Bash",),)]))
 def test_no_program_gets_a_tool_that_is_not_allowed_without_a_question(name: str, blocked: tuple[str, ...]) -> None:
     """For every set of tools: the file grants exactly the set, or the deploy is refused until someone agrees."""
     for number in range(2 ** len(EVERY)):

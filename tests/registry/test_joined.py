@@ -17,6 +17,7 @@ from rye.registry.protocol.name_map import MAX_NODE_BYTES
 from rye.registry.transport.http import HttpTransport
 from rye.registry.transport.seam import FetchError, Request
 from tests.registry.test_transport import Answer, Site, body, running
+from tests.scenes.effort import rest_thorough
 
 NAMES = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(150)]
 NODES = {f"map/{name}": f"node {name}".encode() for name in NAMES}
@@ -119,16 +120,19 @@ class TestClient:
 
     @pytest.mark.parametrize(
         "answer",
-        [
-            lying(b"", 404),
-            lying(b"", 403),
-            lying(b"", 414),
-            lying(b"", 500),
-            lying(b""),
-            lying(b"<html>not here</html>"),
-            lying(joined.join([b"one"])),
-            lying(joined.join(NODES.values()) + b"more"),
-        ],
+        rest_thorough(
+            4,
+            [
+                lying(b"", 404),
+                lying(b"<html>not here</html>"),
+                lying(joined.join([b"one"])),
+                lying(joined.join(NODES.values()) + b"more"),
+                lying(b"", 403),
+                lying(b"", 414),
+                lying(b"", 500),
+                lying(b""),
+            ],
+        ),
     )
     def test_a_registry_without_such_answers_is_asked_for_each_file_and_not_again(
         self, site: Site, answer: Answer

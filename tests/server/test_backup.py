@@ -191,8 +191,16 @@ class TestBackup:
 
 
 class TestRestore:
-    @pytest.mark.parametrize("source", ["mirror", "export", "store", "address", "backup"])
-    @pytest.mark.parametrize("state", ["older", "empty"])
+    @pytest.mark.parametrize(
+        ("state", "source"),
+        rest_thorough(
+            6,
+            [
+                *(("older", source) for source in ("mirror", "export", "store", "address", "backup")),
+                *(("empty", source) for source in ("mirror", "export", "store", "address", "backup")),
+            ],
+        ),
+    )
     def test_missing_entries_come_back_and_the_log_goes_on(
         self, registry: StoppedRegistry, tmp_path: Path, source: str, state: str
     ) -> None:

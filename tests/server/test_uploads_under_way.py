@@ -31,6 +31,7 @@ from rye.limits import MIB
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import AttachedFile, Release
 from rye.signing.sign_item import sign
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, error_code, now
 from tests.scenes.registry_process import run
@@ -297,7 +298,7 @@ class TestSentAgain:
         local.service.sequencer.stop()
         assert (kept(local), counted(local)) == ([], 0)
 
-    @pytest.mark.parametrize("state", ["lost", "damaged", "whole"])
+    @pytest.mark.parametrize("state", rest_thorough(2, ["lost", "damaged", "whole"]))
     @pytest.mark.parametrize("way", ["with statements", "before a sweep", "put", "with others"])
     def test_its_file_is_public_when_it_is_answered(
         self,

@@ -16,6 +16,7 @@ from msgspec.structs import force_setattr
 from rye.limits import SOURCES
 from rye.sources.git_failures import failed
 from rye.sources.source_error import SilentSource
+from tests.scenes.effort import rest_thorough
 from tests.scenes.gates import Gate
 from tests.scenes.person import Person
 from tests.sources.git_server import GitServer
@@ -119,7 +120,7 @@ class TestRealServers:
 
     @pytest.mark.parametrize(
         "shut",
-        [Gate.refuse, Gate.hang, Gate.break_off, lambda gate: gate.answer("503 Service Unavailable")],
+        rest_thorough(2, [Gate.refuse, Gate.hang, Gate.break_off, lambda gate: gate.answer("503 Service Unavailable")]),
         ids=["off", "hanging", "broken off", "out of order"],
     )
     def test_who_is_silent_is_named_and_the_other_goes_on(
@@ -139,7 +140,7 @@ class TestRealServers:
         assert missing["registry"] == f"git+{gate.url}/far.git"
         assert f"{gate.url}/far.git" in missing["message"]
 
-    @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden", "404 Not Found"])
+    @pytest.mark.parametrize("status", rest_thorough(1, ["401 Unauthorized", "403 Forbidden", "404 Not Found"]))
     def test_a_refusal_ends_every_command(self, user: Person, gate: Gate, status: str) -> None:
         gate.answer(status)
         for command in (("outdated",), ("update",)):

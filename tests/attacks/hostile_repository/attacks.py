@@ -223,18 +223,18 @@ def commands_of(group: str, attack: Attack) -> list[Words]:
 
 
 def rows(*tables: Sequence[Attack]) -> list[Any]:
-    """Attacks for ``parametrize``: each attack with each of its readers, under its name. All are thorough but the first two that
-    end alike, with their first reader."""
+    """Attacks for ``parametrize``: each attack with each of its readers, under its name. All are thorough but the first that
+    ends as it does, with its first reader."""
     return [
         pytest.param(*reader.values, marks=reader.marks or given.marks, id=f"{attack.name} ({reader.values[1]})")
         for table in tables
-        for attack, given in zip(table, rest_thorough(2, table, _ends), strict=True)
+        for attack, given in zip(table, rest_thorough(1, table, _ends), strict=True)
         for reader in rest_thorough(1, [(attack, posture) for posture in attack.postures])
     ]
 
 
-def _ends(attack: Attack) -> frozenset[tuple[str, str]]:
-    return frozenset(attack.outcomes.items())
+def _ends(attack: Attack) -> tuple[frozenset[tuple[str, str]], bool, bool]:
+    return frozenset(attack.outcomes.items()), attack.spoken, attack.mends
 
 
 def steers_nothing(result: Result) -> bool:
