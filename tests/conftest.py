@@ -7,7 +7,8 @@ forgotten, and properties run with few examples.
 Every hint of an error raised in this process is checked: if it contains a command that the command line does not know,
 the test fails (``tests/house/hints.py``; ``tests/house/test_hints.py`` reads the sources).
 
-Files are shared out to the processes of a run by ``tests/scenes/sharing_out.py``. Programs that tests start are forked
+Files are shared out to the processes of a run by ``tests/scenes/sharing_out.py``, which first compile what they will all import
+(``tests/scenes/compiled_once.py``). Programs that tests start are forked
 (``tests/scenes/nursery.py``), and the empty databases of their registries are copies of one that the migrations made
 (``tests/scenes/migrated_database.py``). Their engines share the SQL that was composed (``tests/scenes/composed_statements.py``).
 

@@ -48,6 +48,7 @@ _RYE_NEEDS = (
     "encodings.idna",
     "encodings.unicode_escape",
     "encodings.utf_8_sig",
+    "filelock",
     "httpcore",
     "nacl.public",
     "nacl.signing",
@@ -71,6 +72,8 @@ _REGISTRY_NEEDS = (
 """The modules that a registry imports before it answers. They must not start a thread: a fork would not have it."""
 _RARE = ("rye.mcp.", "rye.lsp.", "rye.cli.demo.")
 """Rooms of ``rye`` that few programs need."""
+_SHARED = ("rye.items.", "rye.registry.", "rye.signing.", "rye.storage.", "rye.text.")
+"""Those that a registry needs as well."""
 _SERVERS = {"mcp serve": "rye.mcp.serving", "lsp --stdio": "rye.lsp.server"}
 """Commands that need one of them, and take longest to start: what a nursery of their own imports as well."""
 
@@ -399,10 +402,11 @@ def _import_all(program: str) -> None:
     for name in _RYE_NEEDS if program == "rye" else _REGISTRY_NEEDS:
         with contextlib.suppress(ImportError):  # the framework imports what is installed
             import_module(name)
+    for found in pkgutil.walk_packages(rye.__path__, "rye."):
+        wanted = not found.name.startswith(_RARE) if program == "rye" else found.name.startswith(_SHARED)
+        if wanted and not found.name.endswith("__main__"):
+            import_module(found.name)
     if program == "rye":
-        for found in pkgutil.walk_packages(rye.__path__, "rye."):
-            if not found.name.startswith(_RARE) and not found.name.endswith("__main__"):
-                import_module(found.name)
         _use_rye()
     else:
         templates = import_module("registry_server.pages.page_layout").environment()
