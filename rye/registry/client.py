@@ -28,7 +28,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Required, Self, TypedDict
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -41,13 +40,10 @@ from rye.registry.head_request import HeadRequest
 from rye.registry.judgements import Judgements
 from rye.registry.protocol import merkle, notes, tiles, wire
 from rye.registry.protocol.doors import (
-    MAX_HELD_BYTES,
     MAX_UPSTREAMS_BYTES,
     UPSTREAMS_PATH,
     Upstream,
-    decode_held,
     door_host,
-    held_path,
 )
 from rye.registry.protocol.name_map import Node
 from rye.registry.protocol.notes import SignedNote
@@ -63,13 +59,8 @@ from rye.registry.store.pins import (
     last_removal,
     make_pinned,
     policy_witnesses,
-    read_held,
-    read_withdrawn,
-    remember_held,
-    remember_withdrawn,
     witnesses_path,
 )
-from rye.registry.store.seen_advisories import remember_advisories
 from rye.registry.store.state import StateStore
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import (
@@ -93,6 +84,7 @@ from rye.registry.trust.records import (
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedHead, TrustedState
 from rye.registry.waves import Waves
+from rye.registry.withheld import HeldBack, SeenInRun
 from rye.storage.verdicts import Verdicts
 from rye.text.lazy import lazy_module
 
@@ -106,9 +98,6 @@ else:  # most users demand no witnesses
     cosigned = lazy_module("rye.registry.trust.cosigned")
     policies = lazy_module("rye.registry.trust.policies")
     witness_demands = lazy_module("rye.registry.store.witness_demands")
-
-
-_SEEN = "because this machine saw a takedown of it"
 
 
 class Options(TypedDict, total=False):
@@ -187,11 +176,8 @@ class RegistryClient:
         self._nodes: dict[str, Node] = {}
         self._found: ProvedNames | None = None
         self._chains: dict[str, KeysetChain] = {}
-        self._withdrawn: set[str] = set()
-        self._held: dict[Identity, dict[str, str]] = {}
-        """What a registry that serves this one's files holds back, of the items that it was asked about in this run."""
-        self._advised: dict[Identity, ItemHistory] = {}
-        """Histories in which there are advisories, or were."""
+        self._seen = SeenInRun(store.folder)
+        self._held = HeldBack(self.address, store.folder, self._waves)
         self._given = witnesses
         self._demand: WitnessDemand | None = None
         self._waiting: Waiting | None = None
@@ -300,7 +286,7 @@ class RegistryClient:
         """What releases are checked against in this run: pin and witnesses as they were when the head was accepted, and what
         was seen since then."""
         keysets = {name: head.sha256 for name, head in self.state.keysets.items()}
-        found = make_pinned(self._store.folder, self.origin, self.state.fingerprint, keysets, self._withdrawn)
+        found = make_pinned(self._store.folder, self.origin, self.state.fingerprint, keysets, self._seen.withdrawn)
         return replace(found, removal=self._removal, witnesses=self._witnesses)
 
     @property
@@ -446,18 +432,11 @@ class RegistryClient:
         size = head.checkpoint.size
         if state.policy is not None and state.policy_size == size and not self._joins:
             return False
-        (data,) = self._waves.fetch([Request(policies.POLICY, self._limits.index_bytes)])
-        if isinstance(data, FetchError):
-            if data.code != "fetch-not-found":
-                raise data
-            if state.policy is not None:
-                number = policies.read_organization_policy(state.policy)[1].number
-                raise policies.rolled_back(state.origin, "none", number)
-            raise policies.no_policy(state.origin)
-        line = policies.decode_newest(data)
-        if line.log >= size and state.policy is None:  # the file may be newer than the head
-            raise policies.no_policy(state.origin)
-        if line != state.policy and line.log < size:
+        (fetched,) = self._waves.fetch([Request(policies.POLICY, self._limits.index_bytes)])
+        if isinstance(fetched, FetchError) and fetched.code != "fetch-not-found":
+            raise fetched
+        line = policies.another_line(state, size, None if isinstance(fetched, FetchError) else fetched)
+        if line is not None:
             self._state = policies.accept_organization_policy(state, head, line, self._tiles_of([line]))
             self._keep_policy(line)
         self._state = replace(self.state, policy_size=size)
@@ -495,7 +474,7 @@ class RegistryClient:
         if pins:
             self._store.remember_address(self.address, self.origin)
         self._heads.remember_tag()
-        self._remember_seen()
+        self._seen.remember(self.origin, self.head.checkpoint.size)
 
     def keep(self, error: BaseException | None) -> None:
         """Save what protects this user although this error ends the run, or this registry fell silent in it: the takedowns and
@@ -512,7 +491,7 @@ class RegistryClient:
                 kept = replace(state, accepted_recoveries=loaded.accepted_recoveries)
                 joined = loaded.policy is not None
                 self._store.save(kept if joined else replace(kept, policy=None, policy_size=0), self._reconcile)
-            self._remember_seen()
+            self._seen.remember(self.origin, self.head.checkpoint.size)
 
     def _withdraws(self, loaded: TrustedState, state: TrustedState) -> bool:
         """Whether this run saw that something no longer counts which did so far."""
@@ -520,14 +499,7 @@ class RegistryClient:
             now = chain.current(self.head.snapshot.time)
             if now is not None and now.keyset.revoked and state.keysets.get(name) != loaded.keysets.get(name):
                 return True
-        return not self._withdrawn <= read_withdrawn(self._store.folder, self.origin)
-
-    def _remember_seen(self) -> None:
-        if self._withdrawn:
-            remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
-        if self._advised:
-            size = self.head.checkpoint.size
-            remember_advisories(self._store.folder, self.origin, size, self._advised.values())
+        return self._seen.has_new_takedowns(self.origin)
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
         """Return all statements about these identities. Identities that do not exist are omitted."""
@@ -543,25 +515,13 @@ class RegistryClient:
                 history = judge(identity, entries, chain, self.state.owners, self.head.snapshot.time)
                 self._judgements.remember(history, entries, chain, self.state, self.head, self._names.entry)
                 found[identity] = history
-        self._advised.update((name, each) for name, each in found.items() if each.advisories or each.disowned)
-        known = read_withdrawn(self._store.folder, self.origin)
-        seen: dict[Identity, dict[str, str]] = {}
-        for record in (record for history in found.values() for record in history.records):
-            release = f"{record.identity} {record.version}"
-            if record.takedown is not None:
-                self._withdrawn.add(release)
-            elif release in known and not self.was_asked:  # seen under a newer head, which a failed run did not keep
-                seen.setdefault(record.identity, {})[record.version] = _SEEN
-            elif release in known:
-                was = f"{release} was taken down when this machine last saw it, but"
-                if self._waiting is not None:  # seen in a head that witnesses have not cosigned yet
-                    raise TrustError("not-cosigned", f"{was} enough witnesses have not cosigned that so far.")
-                raise TrustError("takedown-vanished", f"{was} {self.origin} no longer shows that.")
-        self._ask_what_is_held({identity: found[identity] for identity in found if identity not in self._held})
+        waits = self._waiting is not None
+        seen = self._seen.take(self.origin, found, was_asked=self.was_asked, waits=waits)
+        self._held.ask(self.origin, found, self._index_of, is_silent=not self.was_asked)
         return {
             identity: with_held(
                 without_distrusted(found[identity], self.distrusted),
-                {**self._held.get(identity, {}), **seen.get(identity, {})},
+                {**self._held.of(identity), **seen.get(identity, {})},
             )
             for identity in wanted
             if identity in found
@@ -572,34 +532,9 @@ class RegistryClient:
         """Whether another registry serves this one's files, which may hold releases back from one moment to the next."""
         return door_host(self.address, self.origin) is not None
 
-    def _ask_what_is_held(self, histories: Mapping[Identity, ItemHistory]) -> None:
-        """Ask what a registry that serves this one's files to its members holds back of these items, in words, by version. If it
-        is not asked, what it said last holds: of versions that exist, so that it cannot fill the disk with others."""
-        host = door_host(self.address, self.origin)
-        if host is None:
-            return
-        policy = f"by policy of {urlsplit(host).netloc}"
-        if not self.was_asked:
-            told = read_held(self._store.folder, self.origin, self.address)
-            for identity in histories:
-                words_by_version = told.get(str(identity), {})
-                self._held[identity] = {version: f"{policy}: {words}" for version, words in words_by_version.items()}
-            return
-        asked = {identity: self._names.entry(str(identity)) for identity in histories}
-        entries = {identity: entry for identity, entry in asked.items() if entry is not None}
-        requests = [Request(held_path(entry.sha256), MAX_HELD_BYTES) for entry in entries.values()]
-        answers: dict[str, dict[str, str]] = {}
-        for identity, fetched in zip(entries, self._waves.fetch(requests), strict=True):
-            if isinstance(fetched, FetchError):
-                if fetched.code != "fetch-not-found":
-                    raise fetched
-                self._held[identity] = {}  # a copy of the files in a folder: it holds nothing back
-                continue
-            exist = {record.version for record in histories[identity].records}
-            words_by_version = {version: words for version, words in decode_held(fetched).items() if version in exist}
-            answers[str(identity)] = words_by_version
-            self._held[identity] = {version: f"{policy}: {words}" for version, words in words_by_version.items()}
-        remember_held(self._store.folder, self.origin, self.address, answers)
+    def _index_of(self, name: str) -> str | None:
+        entry = self._names.entry(name)
+        return None if entry is None else entry.sha256
 
     def index_files(self, names: Iterable[str]) -> dict[str, tuple[wire.IndexLine, ...]]:
         """Return the lines of the index files of these names (:func:`rye.registry.protocol.wire.index_name`), as the accepted

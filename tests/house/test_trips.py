@@ -41,7 +41,7 @@ print(json.dumps([status, sorted(entered)]))
 """Runs the command line and prints its status and the files with a function that it entered, in any thread. Bodies of modules and
 classes do not count, and neither do lambdas and comprehensions, which stand in a function."""
 ROOT = Path(__file__).parents[2]
-MOST = {"add": 200, "install": 106, "ci": 62}
+MOST = {"add": 201, "install": 107, "ci": 62}
 """``ci`` is one that has nothing to do, and says so in two lines.
 
 Of those of ``add``, three say what an item is in the words of every surface, one who is behind its name, three print the consent
@@ -53,7 +53,7 @@ installed last, and one which customizations were agreed to, and one what the so
 what was agreed to, and know whose items were installed before, where one did everything. Every command looks for policies of
 organizations that were joined and for registries that are read through others; the words of ``[policy]`` have a module of their
 own, because owners of registries write them as well. A folder that was opened once, the journal of a transaction and the
-transaction itself are three, where one did everything."""
+transaction itself are three, where one did everything; a client and what it withholds are two."""
 SKILL = """---
 name: words
 description: Finds words. Use it for words.

@@ -74,6 +74,21 @@ def check_organization_policy(
         raise TrustError("policy-chain", f"Policy {policy.number} is dated before policy {before.number}.")
 
 
+def another_line(state: TrustedState, size: int, data: bytes | None) -> IndexLine | None:
+    """Return the newest policy's line in the log, from the registry's file of it; None if it is the one in force, or newer than
+    the head. ``size``: the head's entries; ``data``: None if there is no such file.
+
+    Raises TrustError for a registry that has no policy, or has none any more, and WireError."""
+    if data is None:
+        if state.policy is not None:
+            raise rolled_back(state.origin, "none", read_organization_policy(state.policy)[1].number)
+        raise no_policy(state.origin)
+    line = decode_newest(data)
+    if line.log >= size and state.policy is None:  # the file may be newer than the head
+        raise no_policy(state.origin)
+    return None if line == state.policy or line.log >= size else line
+
+
 def accept_organization_policy(
     state: TrustedState, head: TrustedHead, line: IndexLine, fetched: Mapping[Tile, bytes]
 ) -> TrustedState:
