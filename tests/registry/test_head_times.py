@@ -211,7 +211,9 @@ def test_a_step_that_is_only_in_the_file_and_not_in_the_log_is_refused() -> None
     cheat.claim("other")
     cheat.publish()
     cheat.files[CLOCK] = encode_steps(lines)
-    assert refused(cheat, accepted) == "leaf-mismatch"
+    with pytest.raises(RyeError) as caught:
+        follow_back(accepted, cheat)
+    assert (caught.value.code, caught.value.details["cause"]) == ("leaf-mismatch", "proof-root")
 
 
 def test_several_steps_in_a_row_count_each_at_its_place() -> None:

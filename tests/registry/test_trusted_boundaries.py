@@ -7,12 +7,20 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.wire import IndexLine
-from rye.registry.trust.trusted import TrustedState, check_blob, check_inclusion, fingerprint_of
+from rye.registry.trust.trusted import (
+    KeysetHead,
+    OpenedHead,
+    TrustedState,
+    check_blob,
+    check_inclusion,
+    fingerprint_of,
+)
 from tests.registry.simulated_client import follow, pinned, seen
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.registry.test_trusted import entry_of
@@ -49,6 +57,11 @@ def test_r1_a_fingerprint_covers_everything_before_the_last_empty_line(registry:
     assert fingerprint_of(f"{text}\n— name AAAA\n") == hashlib.sha256(text.encode()).hexdigest()
     assert fingerprint_of("one\ntwo\n") == hashlib.sha256(b"one\ntwo\n").hexdigest()
     assert fingerprint_of(registry.roots[0].encode()) == registry.fingerprint
+
+
+def test_r1_a_new_pin_has_seen_nothing(registry: SimulatedRegistry) -> None:
+    state = TrustedState.pin(registry.roots[0].encode().encode(), registry.fingerprint)
+    assert (state.head, state.keysets, state.in_force, state.policy, state.policy_size) == (None, {}, {}, None, 0)
 
 
 def test_r2_a_root_of_the_same_second_may_follow(registry: SimulatedRegistry) -> None:
@@ -133,6 +146,37 @@ def test_h6_a_head_of_the_size_that_is_known_needs_no_tiles(registry: SimulatedR
     assert state.open_head(registry.files["head"], registry.now).tiles_needed() != []
 
 
+def test_h5_steps_back_in_time_are_read_only_for_a_head_that_is_older(registry: SimulatedRegistry) -> None:
+    """Nobody who answers for the registry can stop a client with a file that it does not need."""
+    state = seen(registry)
+    assert state.head_time == registry.now
+    for seconds in (0, 1):
+        registry.pass_time(seconds=seconds)
+        registry.publish()
+        assert state.open_head(registry.files["head"], registry.now, steps=b"no steps").steps == ()
+    registry.pass_time(seconds=-2)
+    registry.publish()
+    assert refusal(lambda: state.open_head(registry.files["head"], registry.now)).code == "snapshot-time"
+    assert (
+        refusal(lambda: state.open_head(registry.files["head"], registry.now, steps=b"no steps")).code
+        != "snapshot-time"
+    )
+    assert pinned(registry).head_time is None
+
+
+def test_h5_the_tiles_of_a_step_are_asked_for_with_those_of_the_growth(registry: SimulatedRegistry) -> None:
+    _, head = follow(pinned(registry), registry)
+    known, newest = (replace(head.checkpoint, size=size) for size in (5, 900))
+    opened = OpenedHead(
+        data="", head=registry.head(), checkpoint=newest, snapshot=head.snapshot, known=known, warnings=()
+    )
+    growth = opened.tiles_needed()
+    stepped = replace(opened, steps=(IndexLine(300, "a step"), IndexLine(899, "another")))
+    (one, *others) = [tile for tile in stepped.tiles_needed() if tile not in growth]
+    assert (one.level, one.index, others) == (0, 1, [])
+    assert stepped.tiles_needed() == [*growth, one]
+
+
 def cheated(registry: SimulatedRegistry, position: int) -> Callable[[], object]:
     """Return a function that opens an index, signed by the registry, that puts a release at a position."""
     note = registry.index_lines()[str(TOOL)][0].note
@@ -194,6 +238,24 @@ def test_n2_a_namespace_whose_keysets_are_gone_is_a_fork(registry: SimulatedRegi
     state, _ = state.accept_namespace(head, "acme", entries)
     assert refusal(lambda: state.accept_namespace(head, "acme", ())).code == "keyset-fork"
     assert refusal(lambda: state.accept_namespace(head, "acme", None)).code == "namespace-vanished"
+
+
+def test_n2_a_keyset_above_the_head_that_witnesses_cosigned_is_neither_missed_nor_forgotten(
+    registry: SimulatedRegistry,
+) -> None:
+    state, head = follow(pinned(registry), registry)
+    entry = entry_of(head, registry, "namespace:acme")
+    assert entry is not None
+    entries = head.open_index(entry, registry.files[f"index/{entry.sha256}"])
+    for above in (0, 1):
+        later = replace(state, keysets={"acme": KeysetHead(2, "0" * 64, head.checkpoint.size + above)})
+        after, chain = later.accept_namespace(head, "acme", entries)
+        assert after == later
+        assert len(chain.links) == 1
+        assert later.accept_namespace(head, "acme", None)[0] == later
+    inside = replace(state, keysets={"acme": KeysetHead(2, "0" * 64, head.checkpoint.size - 1)})
+    assert refusal(lambda: inside.accept_namespace(head, "acme", entries)).code == "keyset-fork"
+    assert refusal(lambda: inside.accept_namespace(head, "acme", None)).code == "namespace-vanished"
 
 
 def test_n3_the_alarm_names_the_keys_before_the_recovery_and_its_own(registry: SimulatedRegistry) -> None:
