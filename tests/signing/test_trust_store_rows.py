@@ -93,6 +93,28 @@ def test_revoking_one_key_leaves_the_others_as_they_were(trust: TrustStore) -> N
     assert trust.entries() == (second,)
 
 
+def test_a_key_that_the_store_does_not_name_is_revoked_beside_the_others(trust: TrustStore) -> None:
+    first = trust.add(ONE, "one", "x", NOW)
+    revoked = TrustedKey(TWO, "acme", "signed items of acme", TIME, TIME)
+    assert trust.revoke_unknown(TWO, "acme", "signed items of acme", NOW) == revoked
+    assert trust.entries() == (first, revoked)
+    again = TrustedKey(ONE, "one again", "y", TIME, TIME)
+    assert trust.revoke_unknown(ONE, "one again", "y", NOW) == again
+    assert trust.entries() == (revoked, again), "it is no longer trusted"
+    with pytest.raises(RyeError) as caught:
+        trust.revoke_unknown(PublicKey(bytes(32)), "weak", "y", NOW)
+    assert caught.value.code == "bad-key"
+    assert trust.revoked() == (TWO, ONE)
+
+
+@pytest.mark.parametrize("data", ["", "\n", " \n\t\n"])
+def test_an_empty_store_is_refused_since_it_may_have_said_what_is_revoked(trust: TrustStore, data: str) -> None:
+    put(trust, data)
+    assert refusal(trust) == "it is empty, and what it said of keys that you revoked is lost."
+    put(trust, HEAD)
+    assert trust.entries() == ()
+
+
 def test_adding_a_revoked_key_is_refused_with_its_date(trust: TrustStore) -> None:
     put(trust, HEAD + entry(ONE, "one", "2026-01-01T00:00:00Z"))
     with pytest.raises(RyeError) as caught:
