@@ -69,3 +69,42 @@ def test_signing_asks_at_least_and_reading_does_not_unless_a_row_says_so(
     table: dict[str, Answer], primary: str, said: Answer
 ) -> None:
     assert Rules(approval=(table,)).answer(primary, f"rye.{primary}.tool.acme.shell.run") == said
+
+
+# Rules that change during a run
+
+READS = "rye.load.*"
+
+
+def test_what_the_run_started_with_forbids_stays_forbidden_and_what_came_later_is() -> None:
+    start = Rules(Policy(forbidden=("*.shell.*",)))
+    now = Rules(Policy(forbidden=(READS,))).beside(start)
+    assert [now.forbids(action) for action in (SHELL, READ, "rye.search.tool")] == [True, True, False]
+    assert [start.forbids(action) for action in (SHELL, READ)] == [True, False]
+    third = Rules().beside(now)
+    assert [third.forbids(action) for action in (SHELL, READ, "rye.search.tool")] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("start", "later", "said"),
+    [
+        ("allow", "allow", "allow"),
+        ("ask", "allow", "ask"),
+        ("allow", "ask", "ask"),
+        ("deny", "allow", "deny"),
+        ("allow", "deny", "deny"),
+        ("deny", "ask", "deny"),
+        ("ask", "deny", "deny"),
+    ],
+)
+def test_the_stricter_of_both_answers_counts(start: Answer, later: Answer, said: Answer) -> None:
+    now = Rules(approval=({"rye.execute.*": later},)).beside(Rules(approval=({"rye.execute.*": start},)))
+    assert now.answer("execute", SHELL) == said
+    signing = Rules(approval=({"rye.sign.*": later},)).beside(Rules(approval=({"rye.sign.*": start},)))
+    assert signing.answer("sign", "rye.sign.tool.acme.x") == ("deny" if said == "deny" else "ask")
+
+
+def test_each_limit_is_the_lower_of_both() -> None:
+    start, later = Rules(limits=Limits(calls=5, tool_seconds=60)), Rules(limits=Limits(calls=9, tool_seconds=30))
+    assert later.beside(start).limits == start.beside(later).limits == Limits(calls=5, tool_seconds=30)
+    assert later.beside(Rules()).limits == later.limits
