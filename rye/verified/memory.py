@@ -123,9 +123,9 @@ def distrusted_keys(home: Home) -> frozenset[str]:
     vouches for it. Raises RyeError ``bad-trust-store`` if the trust store cannot be read, or if others can write it."""
     try:
         content = read_trusted_if_any(home.config / TRUSTED_KEYS)
-        if content is None or _REVOKES_NOTHING.fullmatch(content.decode("utf-8", "replace")):
+        if content is None or _REVOKES_NOTHING.fullmatch(content.decode("utf-8")):
             return frozenset()
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         pass  # the store's own reader says what is wrong
     return frozenset(key.fingerprint for key in trust_store.TrustStore(home.config).revoked())
 

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.project.lock import LockedItem
 from rye.registry.store.pins import Pinned, addresses_path, remember_removal, remember_withdrawn, state_path
+from rye.signing.keys import PublicKey
 from rye.signing.trust_store import TrustStore
 from rye.storage.home import Home
 from rye.text.facts.fact import RULES_VERSION
+from rye.verified import memory
 from rye.verified.memory import (
     Basis,
     distrusted_keys,
@@ -79,6 +81,11 @@ def test_a_release_depends_on_pin_keyset_takedowns_and_rules() -> None:
     assert registry_basis(PINNED, "zeta") == Basis(rules=RULES_VERSION, root="f", removal="r")
     unknown = replace(PINNED, withdrawn=frozenset("?"))
     assert registry_basis(unknown, "zeta").withdrawn == ("?",)
+
+
+def test_the_order_of_revoked_keys_does_not_matter() -> None:
+    names = [f"SHA256:{letter}" for letter in "hgfedcba"]
+    assert registry_basis(PINNED, "acme", frozenset(names)).distrusted == tuple(sorted(names))
 
 
 def test_an_item_of_a_source_depends_on_the_trust_store_and_rules() -> None:
@@ -187,6 +194,51 @@ def test_what_a_key_that_the_user_revoked_signed_is_verified_anew(home: Home) ->
     assert (stored_basis(home)(ORIGIN, "acme") or after).distrusted == tuple(
         sorted([REVOKED.fingerprint, TRUSTED.fingerprint])
     )
+
+
+class Reader:
+    """In place of the trust store's reader, which takes long to import: what it says, and how often it is asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked = 0
+        monkeypatch.setattr(memory, "trust_store", self)
+
+    def TrustStore(self, folder: Path) -> Reader:
+        self.asked += 1
+        return self
+
+    def revoked(self) -> tuple[PublicKey, ...]:
+        return (REVOKED,)
+
+
+def test_the_stores_reader_decides_about_every_store_but_one_that_surely_revokes_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, path = TrustStore(home.config), home.config / "trusted-keys.toml"
+    path.unlink()
+    store.add(TRUSTED, "a key", "given", NOW)
+    one = path.read_bytes()
+    store.add(REVOKED, "another", "given", NOW)
+    two = path.read_bytes()
+    head = one.partition(b"\n")[0] + b"\n"
+    store.revoke(REVOKED.fingerprint, NOW)
+    revoking = path.read_bytes()
+    reader = Reader(monkeypatch)
+    path.unlink()
+    assert distrusted_keys(home) == frozenset()
+    for data in (head, one, two):
+        path.write_bytes(data)
+        assert distrusted_keys(home) == frozenset()
+    assert reader.asked == 0
+    doubtful = (
+        revoking, revoking + b"\n", two[:-1], two + b"#", two.replace(b'"given"', b'"\xff"'), b"", head.replace(b".", b"!"),
+        one.replace(b'source = "given"', b'revoked = "2026-01-02T00:00:00Z"'), one.replace(b'"given"', b'"gi\\u0076en"'),
+        one.replace(b'"given"', b'"x"\nrevoked = "y"'),
+    )  # fmt: skip
+    for number, data in enumerate(doubtful):
+        path.write_bytes(data)
+        assert distrusted_keys(home) == {REVOKED.fingerprint}, data
+        assert reader.asked == number + 1
 
 
 @pytest.mark.parametrize("damage", ["of others", "a folder", "torn"])
