@@ -124,7 +124,7 @@ def publishers(home: Home, project: Project, manifest: Manifest, items: Iterable
     chosen = {str(row.identity): row for row in items}
 
     def publisher(name: str) -> str:
-        if name not in chosen and project.lock_path.exists():
+        if name not in chosen:
             for row in lock_file.read_lock(project).items:
                 chosen.setdefault(str(row.identity), row)
         if name not in chosen:
