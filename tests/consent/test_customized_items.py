@@ -185,6 +185,18 @@ def test_the_signed_files_are_those_of_the_caller_and_without_them_all_of_a_text
     assert [one.text.partition(" ")[0] for one in nothing if one.sort == "customization-fact"] == ["pipe-to-shell"]
 
 
+def test_what_the_item_itself_mentions_is_not_brought(team: Person) -> None:
+    """Its own text is the signed one, from the project, or the one that the project's author wrote."""
+    customize(team, TEXT, OF_OWN)
+    for path, kept in ((TEXT, "acme/pdf"), (OF_OWN, "own")):
+        team.write(path, TEXTS[path].replace("Be mine.", ALARMING))
+        assert f"skill:{kept}" in {one.item for one in asked(team) if one.sort == "customization-fact"}
+    install(team, "skill", "acme/pdf", SKILL + ALARMING + "\n", attached={"run.sh": THEIRS})
+    team.write(".ai/skills/own/SKILL.md", SKILL.replace("pdf", "own") + ALARMING + "\n")
+    assert files(asked(team)) == {TEXT: "skill:acme/pdf", OF_OWN: "skill:own"}
+    assert not [one for one in asked(team) if one.sort == "customization-fact"]
+
+
 @pytest.mark.parametrize("act", [Path.mkdir, Path.touch, lambda path: path.symlink_to("nowhere")])
 def test_a_place_of_customizations_without_any_changes_nothing(team: Person, act: Callable[[Path], None]) -> None:
     for name in ("overrides", "formula-overlays", "role-directives"):
@@ -193,6 +205,16 @@ def test_a_place_of_customizations_without_any_changes_nothing(team: Person, act
 
 
 # Grants
+
+
+def test_own_items_are_looked_at_and_grants_are_not_unless_told(team: Person) -> None:
+    customize(team, OF_OWN)
+    team.write(OF_OWN, TEXTS[OF_OWN].replace("Be mine.", ALARMING))
+    rows = locked(team).items
+    assert files(project_changes(team.folders, team.project, MANIFEST, rows)) == {OF_OWN: "skill:own"}
+    assert GRANT not in project_changes(team.folders, team.project, MANIFEST, rows)
+    with pytest.raises(RyeError, match="skill:own"):
+        require_allowed(team.folders, Policy(facts=frozenset({"pipe-to-shell"})), team.project, MANIFEST, rows)
 
 
 def test_grants_are_asked_about_at_the_first_acceptance_and_when_told_to(team: Person) -> None:
