@@ -55,8 +55,11 @@ def test_a_head_has_one_spelling() -> None:
 def test_a_heads_proof_is_canonical_base64_of_32_bytes() -> None:
     assert HEAD.proof_hashes() == [bytes(32)]
     for other in ("A" * 42 + "B=", "A" * 44, "-" + "A" * 42 + "="):
-        with pytest.raises(WireError):
+        with pytest.raises(WireError) as raised:
             Head("", "", [other], "f" * 64).proof_hashes()
+        assert code_of(raised) == "head-malformed"
+        assert raised.value.message.endswith(".")
+        assert not raised.value.message.endswith("..")
 
 
 def test_a_head_of_ten_million_names_is_under_2_kb() -> None:

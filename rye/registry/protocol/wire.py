@@ -103,7 +103,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         try:
             return [lines.read_base64_hash(text) for text in self.proof]
         except StatementError as error:
-            raise _head_malformed(error.message) from error
+            raise _head_malformed(error.message.removesuffix(".")) from error
 
 
 class StatementsRequest(Struct, frozen=True, forbid_unknown_fields=True):

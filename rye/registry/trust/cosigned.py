@@ -179,9 +179,10 @@ def _read(
         checkpoint = Checkpoint.parse(note.text)
         snapshot_note = notes.parse(head.snapshot)
         snapshot = Snapshot.parse(snapshot_note.text)
-        if checkpoint.origin != state.origin or snapshot.origin != state.origin:
-            raise _wrong(f"it is of {checkpoint.origin}, not of {state.origin}")
-        if not 1 <= snapshot.root <= len(state.roots):
+        for origin in (checkpoint.origin, snapshot.origin):
+            if origin != state.origin:
+                raise _wrong(f"it is of {origin}, not of {state.origin}")
+        if snapshot.root > len(state.roots):
             raise _wrong(f"it names root {snapshot.root}, which the registry does not have")
         keys = log_keys(state.all_roots[snapshot.root - 1])
         notes.verify(note, keys)
