@@ -324,6 +324,19 @@ def test_tokens_are_counted_and_listed_by_account_and_page(db: sa.Connection) ->
     assert [one.name for one in tokens.listing(db, alice, 1)] == ["c"]
 
 
+def test_a_name_in_place_of_an_id_lists_its_tokens_to_the_operator_and_to_nobody_else(db: sa.Connection) -> None:
+    ids = sorted(tokens.create(db, "ci", (), NOW)[4:20] for _ in range(7))
+    tokens.create(db, "other", (), NOW)
+    alice = members.create(db, "alice", NOW).id
+    tokens.revoke(db, ids[1], NOW)
+    left = [one for one in ids if one != ids[1]]
+    listed = f"Tokens of this name: {', '.join(left[:5])}."
+    assert refused("no-such-entry token", tokens.revoke, db, "ci", NOW).hint == listed
+    unknown = "`rye-registry token list` shows all tokens."
+    assert refused("no-such-entry token", tokens.revoke, db, "cj", NOW).hint == unknown
+    assert refused("no-such-entry token", tokens.revoke, db, "ci", NOW, alice).hint == unknown
+
+
 def test_a_token_is_revoked_once_by_its_id_or_itself_and_only_by_its_account(db: sa.Connection) -> None:
     alice, bob = (members.create(db, name, NOW).id for name in ("alice", "bob"))
     token = tokens.create(db, "ci", (), NOW, account=alice)
