@@ -202,12 +202,12 @@ def test_w2_a_fork_is_refused_with_both_heads(registry: SimulatedRegistry) -> No
     assert error.details["evidence"] == {"trusted": by(one, W1).checkpoint, "offered": registry.head().checkpoint}
 
 
-def accepted(registry: SimulatedRegistry, *cosigners: Cosigner, demand: Policy = ONE, **ago: float) -> TrustedState:
-    """The state of a client that read this head, cosigned."""
-    newest = by(registry, *(cosigners or (W1,)), **ago)
+def accepted(registry: SimulatedRegistry, hours: float = 0) -> TrustedState:
+    """The state of a client that read this head, cosigned so long ago."""
+    newest = by(registry, W1, hours=hours)
     opened = opening(registry, newest=newest)
     state, _ = pinned(registry).accept_head(opened, {})
-    taken = open_cosigned(state, opened, WitnessDemand(demand), registry.now)
+    taken = open_cosigned(state, opened, WitnessDemand(ONE), registry.now)
     return accept_cosigned(state, opened, taken, {})[0]
 
 
@@ -322,7 +322,7 @@ def test_w5_the_age_is_that_of_the_last_cosignature(registry: SimulatedRegistry)
 
 
 def test_w5_what_is_too_old_is_said_before_what_is_too_little(registry: SimulatedRegistry) -> None:
-    state = accepted(registry, W1)
+    state = accepted(registry)
     later = grown(registry)
     old = by(later, W1, W2, hours=25)
     assert refusal(lambda: found(later, None, TWO, state, newest=old)).code == "witness-frozen"
@@ -331,7 +331,7 @@ def test_w5_what_is_too_old_is_said_before_what_is_too_little(registry: Simulate
 
 
 def test_w6_the_larger_then_the_more_recent_is_read(registry: SimulatedRegistry) -> None:
-    state = accepted(registry, W1, hours=2)
+    state = accepted(registry, hours=2)
     later = grown(registry)
     assert found(later, by(registry, W1, hours=1), state=state).time == registry.now - timedelta(hours=1)
     assert found(later, by(registry, W1, hours=3), state=state).time == registry.now - timedelta(hours=2)
