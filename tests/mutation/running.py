@@ -177,6 +177,12 @@ class _Warm:
         self._at_import: set[int] = set()
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_load_initial_conftests(self) -> Iterator[None]:
+        """What the first ``conftest.py`` imports is imported here."""
+        with _traced(self._path, self._at_import):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Iterator[None]:
         with _traced(self._path, self._at_import):
             return (yield)
