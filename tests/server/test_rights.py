@@ -478,6 +478,32 @@ def test_a_role_that_is_given_replaces_the_one_before_and_no_one_elses(
     assert roles.role_of(db, "acme", account=people["bob"]) == "owner"
 
 
+def test_giving_says_whether_it_changed_anything_and_leaves_what_is_there_in_its_place(
+    db: sa.Connection, people: dict[str, str]
+) -> None:
+    assert roles.give(db, "acme", "reader", account=people["alice"]) is True
+    assert roles.give(db, "acme", "owner", account=people["bob"]) is True
+    assert roles.give(db, "acme", "reader", account=people["alice"]) is False
+    assert [one.account for one in roles.listing(db)] == ["alice", "bob"]
+    assert roles.give(db, "acme", "publisher", account=people["alice"]) is True
+    assert [(one.account, one.role) for one in roles.listing(db)] == [("bob", "owner"), ("alice", "publisher")]
+
+
+def test_of_many_owners_two_are_enough_to_know_that_none_is_the_last(db: sa.Connection, people: dict[str, str]) -> None:
+    for number, name in enumerate(("alice", "bob", "eve")):
+        roles.give(db, "acme", "owner", account=people[name])
+        assert len(roles.owning(db, "acme")) == min(number + 1, 2)
+
+
+def test_a_team_that_is_deleted_takes_its_groups_along_and_no_other_teams(db: sa.Connection) -> None:
+    for team in ("one", "two"):
+        roles.create_team(db, team, NOW)
+        row = {"id": team, "issuer": "", "group_name": "staff", "team": team, "created": NOW}
+        db.execute(schema.team_groups.insert().values(row))
+    roles.delete_team(db, "one")
+    assert list(db.scalars(sa.select(schema.team_groups.c.team))) == ["two"]
+
+
 def test_a_token_has_the_current_roles_of_its_account_and_its_teams_and_no_others(
     engine: sa.Engine, db: sa.Connection, people: dict[str, str]
 ) -> None:
