@@ -213,8 +213,9 @@ def _unsigned_text(sort: Sort, step: ItemStep) -> Iterable[Ask]:
 def _forced(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     """A range that ``[overrides]`` forces and rye.lock does not record."""
     wanted, was = step.wanted, step.was
-    new = wanted.forced is not None and (was is None or was.forced != wanted.forced)
-    return [Ask(sort.of(wanted), sort.name, wanted.forced or "")] if new else []
+    if wanted.forced is None or (was is not None and was.forced == wanted.forced):
+        return []
+    return [Ask(sort.of(wanted), sort.name, wanted.forced)]
 
 
 _SPECIAL: dict[str, Callable[[Sort, ItemStep], Iterable[Ask]]] = {
