@@ -6,7 +6,8 @@ import pytest
 
 from rye.consent.ask import Ask
 from rye.consent.changes import NewSigner
-from rye.consent.sorts import SORTS, Sort, beyond_patterns, is_last, row_of, some, sort_of
+from rye.consent.sorts import SORTS, Sort, beyond_patterns, is_last, lock_keys, row_of, some, sort_of
+from rye.items.consented import HookAction, Run
 
 NAME = "skill:acme/pdf"
 
@@ -101,3 +102,57 @@ def test_what_waits_of_texts_and_losses_is_said() -> None:
 def test_of_some_sorts_only_the_last_text_is_remembered() -> None:
     assert [one.name for one in SORTS if is_last(one.name)] == ["unsigned-text", "state", "customization-state"]
     assert is_last("nothing of this version") is False
+
+
+# The table
+
+
+def test_the_keys_of_rye_lock_and_the_lists_of_json_stay_as_they_are() -> None:
+    """Other programs and older versions of Rye read both."""
+    assert {key.name: (key.key, key.form, key.field) for key in lock_keys()} == {
+        "right": ("approved", "texts", "approved"),
+        "hook": ("approved-hooks", "hooks", "approved_hooks"),
+        "tool": ("approved-tools", "texts", "approved_tools"),
+        "limit": ("approved-limits", "texts", "approved_limits"),
+        "run": ("approved-runs", "runs", "approved_runs"),
+        "fact": ("approved-facts", "texts", "approved_facts"),
+    }
+    assert [one.json for one in SORTS if one.json] == ["asks", "hooks", "agent_tools", "runs", "lost"]
+
+
+def test_what_rye_lock_approves_and_what_can_stay_denied() -> None:
+    in_lock = "right hook tool run fact signer source forced text deploy"
+    assert [one.name for one in SORTS if one.in_lock] == in_lock.split()
+    others = (
+        "unsigned-text customization-loss state customization customization-state customization-fact customization-run "
+        "origin own-key own-files project grant"
+    )
+    assert [one.name for one in SORTS if not one.in_lock] == others.split()
+    assert [one.name for one in SORTS if one.is_denied] == ["hook"]
+
+
+def test_headings_and_questions_name_each_sort_that_a_person_is_shown() -> None:
+    assert {one.name: one.question for one in SORTS if one.question} == {
+        "right": "these rights",
+        "hook": "these hooks",
+        "tool": "these rights",
+        "run": "its executable code",
+        "unsigned-text": "changed texts that nobody signed",
+        "customization-loss": "the loss of these customizations",
+    }
+    said = {one.name: one.title for one in SORTS}
+    assert [said[name] for name in ("right", "hook", "run")] == ["Rights", "Hooks", "What can run"]
+    unsaid = "state deploy customization customization-state customization-fact customization-run project grant"
+    assert [name for name, title in said.items() if not title] == unsaid.split()
+
+
+def test_what_rye_lock_approves_beyond_a_release_is_named() -> None:
+    run = Run("attached-file", "run.sh", "executable", "ab" * 32)
+    for name, value, words in (
+        ("right", "rye.load.a", "the right rye.load.a, which it does not ask for"),
+        ("hook", HookAction("x", "tool", "acme/a"), "a hook that it does not have: execute tool acme/a"),
+        ("tool", "Bash", "more of the agent program's tools than it asks for: Bash"),
+        ("run", run, "code to run that it does not contain: attached-file run.sh"),
+        ("fact", "a b", "something that it does not ask for: a b"),
+    ):
+        assert sort(name).extra(value) == words
