@@ -226,8 +226,8 @@ def stopped(session: InstallSession, prepared: Prepared) -> tuple[SetAside, ...]
     if context.interactive or not context.assume_yes:
         return ()
     approved = frozenset(_label(plan, name) for name in session.request.approved)
-    stopping = {c.identity: c for c in refused(plan, Consent(yes=True, approved=approved)) if c.stops}
-    why = {identity: _why_not_yes(change) for identity, change in stopping.items()}
+    stopping = refused(plan, Consent(yes=True, approved=approved))
+    why = {change.identity: _why_not_yes(change) for change in stopping}
     new = why
     while new:  # what needs one of them cannot be installed without it
         gone = set(map(str, new))
