@@ -515,6 +515,8 @@ def test_a_lost_customization_is_another_error_with_the_way_to_keep_it() -> None
     assert "rye override edit ID" in (error.hint or "")
     changes: Any = error.details["changes"]
     assert changes[0]["lost"] == [{"file": "a.overrides.md"}]
+    other = replace(WIDER, identity=Identity("skill", "acme/other"))
+    assert refusal(other, change).code == refusal(change, other).code == "customization-would-be-lost"
     assert "rye override edit" not in (refusal(WIDER).hint or "")
     assert refusal(WIDER).code == "consent-needed"
 
@@ -530,10 +532,16 @@ def test_what_runs_by_newer_rules_alone_is_said_to_be_counted_now() -> None:
 
     counted = "has files that Rye now counts as able to run (CLAUDE.md)."
     assert said(OLD, read) == counted
-    assert said(OLD, read, replace(read, action="executable file")) != counted
-    assert said(OLD, read, action="update") != counted
-    assert said(replace(OLD, approved=approving(RULES_VERSION, "SHA256:a")), read) != counted
-    assert said(None, read, action="add") != counted
+    for other in (
+        said(OLD, read, replace(read, action="executable file")),
+        said(OLD, read, action="update"),
+        said(replace(OLD, approved=approving(RULES_VERSION, "SHA256:a")), read),
+        said(None, read, action="add"),
+    ):
+        assert other != counted
+        assert "now counts" not in other
+    rights = item_change("keep", ROW.identity, OLD, new, asks=(RIGHTS,))
+    assert refusal(rights).message.endswith(f"{rights.label} widens its rights (rye.execute.*).")
     assert said(OLD, replace(read, action="executable file")) == "adds or changes executables (CLAUDE.md)."
 
 

@@ -136,6 +136,7 @@ def test_an_approval_by_name_covers_that_version_and_no_other() -> None:
     assert (error.hint or "").endswith(f"rye update --approve {LABEL} --approve tool:acme/fs/x@1.1.0")
     error = refused("unknown-name", lambda: Face().asked(WIDER, approve=("acme/fs/read@1.0.0",)))
     assert error.message == "--approve acme/fs/read@1.0.0 matches nothing that would be installed."
+    assert error.details == {"what": "release"}
     assert error.hint == f"To approve: {LABEL}."
     error = refused("unknown-name", lambda: Face().asked(approve=("x",)))
     assert error.hint == "To approve: nothing."
@@ -169,6 +170,7 @@ def test_neither_yes_in_advance_nor_a_name_covers_what_this_user_never_saw() -> 
     for face, approve in ((Face(yes=True), ()), (Face(), (LABEL,))):
         error = refused("project-not-accepted", lambda: face.asked(WIDER, approve=approve, unseen=UNSEEN))  # noqa: B023
         assert error.details == {"approvals": [{"item": "tool:acme/fs/read", "what": "right", "value": "rye.load.*"}]}
+        assert "no mark" not in error.message
         assert face.shown[0].unseen == UNSEEN
     assert Face(person=True, says=True, yes=True).asked(ADDED, unseen=UNSEEN) == Consent(yes=True)
 

@@ -298,7 +298,7 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
         named = [*sorted(consent.approved), *(change.label for change in stopping)]
         plain = "--yes " if consent.yes or len(waiting) > len(stopping) else ""
         arguments = " ".join(f"--approve {label}" for label in named)
-        updated = next((change for change in stopping if change.old is not None and change.new is not None), None)
+        updated = next((change for change in stopping if change.old is not None), None)
         reads = f"`rye diff {updated.identity}` shows what changed" if updated is not None else "Read what it brings"
         hint = f"{reads}. Then approve it by name: {request.command} {plain}{arguments}"
     else:
