@@ -134,7 +134,7 @@ def chains(
         for above in sorted(dependents.get(chain[0], [])):
             if above not in chain and above in reach:
                 waiting.append((above, *chain))
-    return paths, False
+    return paths[:MOST_CHAINS], len(paths) > MOST_CHAINS
 
 
 def _ancestors(dependents: Mapping[Identity, list[Identity]], target: Identity) -> set[Identity]:
