@@ -352,3 +352,10 @@ def test_a_conflict_is_found_after_items_and_relations_that_do_not_matter() -> N
 def test_any_version_is_in_the_range_of_all() -> None:
     signed = {**SIGNED, BASE: SignedRelease(depends_on=(on(LEAF),))}
     assert said(changed(LEAF, version="newest"), signed) == []
+
+
+def test_a_fact_is_compared_only_with_a_text_that_was_examined() -> None:
+    approved = changed(LEAF, approved=approving(RULES_VERSION, fact=("command make",)))
+    assert said(approved, {**SIGNED, LEAF: SignedRelease()}) == []
+    told = said(approved, {**SIGNED, LEAF: SignedRelease(mentions=())})
+    assert [found[:2] for found in told] == [("G5", str(LEAF))]
