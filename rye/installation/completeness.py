@@ -122,7 +122,6 @@ def chains(
         lines.setdefault(identity, []).append(line)
     paths: list[tuple[Requested, tuple[Identity, ...]]] = []
     waiting: list[tuple[Identity, ...]] = [(target,)]
-    reach = _ancestors(dependents, target)
     position = 0
     while position < len(waiting):
         if len(paths) > MOST_CHAINS or len(waiting) > 100 * MOST_CHAINS:
@@ -132,19 +131,9 @@ def chains(
         tops = sorted(lines.get(chain[0], []), key=lambda line: (line.member, line.group))
         paths.extend((line, chain) for line in tops)
         for above in sorted(dependents.get(chain[0], [])):
-            if above not in chain and above in reach:
+            if above not in chain:
                 waiting.append((above, *chain))
     return paths[:MOST_CHAINS], len(paths) > MOST_CHAINS
-
-
-def _ancestors(dependents: Mapping[Identity, list[Identity]], target: Identity) -> set[Identity]:
-    found, waiting = {target}, [target]
-    while waiting:
-        for above in dependents.get(waiting.pop(), []):
-            if above not in found:
-                found.add(above)
-                waiting.append(above)
-    return found
 
 
 def locked_item(lock: Lock, text: str) -> LockedItem:

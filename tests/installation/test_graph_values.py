@@ -64,8 +64,13 @@ def test_a_tree_says_of_each_level_whether_it_is_the_last() -> None:
     ]
 
 
+def test_a_circle_is_a_chain_of_a_tree_that_comes_back() -> None:
+    marks = [node.mark for node in tree(Lock({}, (item("a", "b"), item("b", "a", "b"))), asked("a"))]
+    assert marks == ["", "", "cycle", "cycle"]
+
+
 def test_chains_are_shortest_first_and_then_in_order() -> None:
-    lock = Lock({}, (item("a", "c"), item("b", "c", "d"), item("c", "d"), item("d", "b"), item("e")))
+    lock = Lock({}, (item("e"), item("d", "b"), item("c", "d"), item("b", "c", "d"), item("a", "c")))
     z = Requested("acme/d", None, "*", group="z")
     main, member = replace(z, group="main"), replace(z, group="a", member="sub")
     above = Requested("acme/b", None, "*")
