@@ -517,7 +517,7 @@ class RegistryClient:
                 found[identity] = history
         waits = self._waiting is not None
         seen = self._seen.take(self.origin, found, was_asked=self.was_asked, waits=waits)
-        self._held.ask(self.origin, found, self._index_of, is_silent=not self.was_asked)
+        self._held.look_up(self.origin, found, self._index_of, is_silent=not self.was_asked)
         return {
             identity: with_held(
                 without_distrusted(found[identity], self.distrusted),

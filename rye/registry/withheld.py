@@ -83,7 +83,7 @@ class HeldBack:
         """What is held back of an item that was asked about."""
         return self._found.get(identity, {})
 
-    def ask(
+    def look_up(
         self,
         origin: str,
         histories: Mapping[Identity, ItemHistory],

@@ -273,7 +273,7 @@ def test_customizations_alarms_and_moved_texts_are_asked_about_with_the_lock(tmp
     path = run.project.root / item_path(ROW)
     path.parent.mkdir(parents=True)
     path.write_bytes(CODE)
-    moved = MovedRow(ROW, "skill:acme/read@0.9.0", True, True)
+    moved = MovedRow(row=ROW, before="skill:acme/read@0.9.0", is_unseen=True, is_comparable=True)
     release = SignedRelease(mentions=(ALARM,))
     item = verified(replace(ROW, capabilities=()), release=release)
     found = run.unseen([item], Lock({NAME: "*"}, (older,)), MovedTexts(asked=(moved,)))
@@ -398,7 +398,14 @@ def test_a_moved_text_is_shown_with_what_was_agreed_to_last(tmp_path: Path) -> N
     run = Attempt(tmp_path, person=True, says=True)
     installed(run, data=b"agreed")
     before = bytes_hash(hashed(b"agreed"), [("run.sh", hashed(SCRIPT))])
-    moved = MovedRow(ROW, f"{NAME}@0.9.0", True, True, before, hashed(b"agreed"))
+    moved = MovedRow(
+        row=ROW,
+        before=f"{NAME}@0.9.0",
+        is_unseen=True,
+        is_comparable=True,
+        bytes_before=before,
+        own_before=hashed(b"agreed"),
+    )
     lock = Lock({NAME: "*"}, (APPROVED, replace(OTHER, approved=approving(RULES_VERSION))))
     run.agreed([verified(ROW), verified(OTHER)], lock, MovedTexts(asked=(moved,)))
     assert texts(run) == [
@@ -408,7 +415,7 @@ def test_a_moved_text_is_shown_with_what_was_agreed_to_last(tmp_path: Path) -> N
 
 
 def test_the_bytes_of_a_text_that_nobody_agreed_to_are_not_remembered(tmp_path: Path) -> None:
-    left = MovedTexts(left=(MovedRow(ROW, None, True, False),))
+    left = MovedTexts(left=(MovedRow(row=ROW, before=None, is_unseen=True, is_comparable=False),))
     lock = Lock({NAME: "*"}, (APPROVED, replace(OTHER, approved=approving(RULES_VERSION))))
     found = Attempt(tmp_path, person=True, says=True).agreed([verified(ROW), verified(OTHER)], lock, left)
     assert found is not None

@@ -32,6 +32,7 @@ from rye.project.lock import LockedItem, LockedSource
 from rye.registry.store.cache import Cache
 from rye.storage import private_files
 from rye.storage.home import Home
+from rye.storage.opened_folder import OpenedFolder
 from rye.storage.safe_files import file_lock
 from rye.workspace.trusting.acceptance import (
     accepted_before,
@@ -710,10 +711,10 @@ def test_a_command_that_goes_on_warns_once_where_it_could_not_remember_anything(
 def test_on_a_disk_that_cannot_be_written_nothing_is_remembered(
     home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_project: Project) -> Path:
+    def fail(_root: OpenedFolder) -> OpenedFolder:
         raise PermissionError("read-only")
 
-    monkeypatch.setattr("rye.workspace.trusting.acceptance.records_of", fail)
+    monkeypatch.setattr("rye.workspace.trusting.acceptance.records_in", fail)
     assert remember(home, project, [RIGHT], accepts=True) is False
     assert remember(home, project, []) is True
     assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
