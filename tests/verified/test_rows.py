@@ -10,42 +10,10 @@ from msgspec.structs import replace
 
 from rye.consent.agreement import not_in_lock
 from rye.errors import RyeError
-from rye.items.consented import HookAction, Run
-from rye.items.signed_release import SignedRelease
-from rye.project.lock import LockedFile, LockedItem, LockedSource
+from rye.items.consented import Run
+from rye.project.lock import LockedItem, LockedSource
 from rye.verified.memory import check_row, check_words, mismatch
-
-FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
-HOOK = HookAction("always", "tool", "acme/log", ())
-RUN = Run("inline-command", "SKILL.md", "ls", "02" * 32)
-ROW = LockedItem(
-    kind="skill",
-    id="acme/work/pdf",
-    version="1.0.0",
-    size=3,
-    sha256="cd" * 32,
-    suffix="SKILL.md",
-    registry="registry.example",
-    log=9,
-    keyset=2,
-    signer="SHA256:abc",
-    attached=FILES,
-    capabilities=("a", "b"),
-    agent_tools=("Read", "Write"),
-    agent_limits=("deny x", "deny y"),
-    runs=(RUN,),
-    hooks=(HOOK,),
-)
-SIGNED = SignedRelease(
-    capabilities=ROW.capabilities,
-    agent_tools=ROW.agent_tools,
-    hooks=ROW.hooks,
-    agent_limits=ROW.agent_limits,
-    runs=ROW.runs,
-    mentions=(),
-)
-OTHER_RUN = replace(RUN, action="rm")
-OTHER_HOOK = replace(HOOK, when="never")
+from tests.verified.rows import FILES, HOOK, OTHER_HOOK, OTHER_RUN, ROW, RUN, SIGNED
 
 
 def error(call: Any, *arguments: object) -> str | None:
