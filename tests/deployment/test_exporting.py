@@ -181,7 +181,7 @@ def test_a_link_that_takes_a_folder_s_place_after_the_check_leads_nowhere(
 
 
 def test_a_project_exports_what_it_would_deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
+    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: ({}, ()))
     shop = project_with_targets(tmp_path)
     install(shop, "skill", "acme/pdf", skill("pdf"))
     install(shop, "skill", "beta/pdf", skill("pdf"))

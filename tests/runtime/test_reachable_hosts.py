@@ -90,7 +90,13 @@ def forwarded(head: bytes) -> list[str]:
 
 def test_a_tunnel_is_passed_on_and_an_address_is_made_a_path() -> None:
     assert parse_request(b"CONNECT H.example.:8443 HTTP/1.0\r\n\r\n") == Request(HostPort("h.example", 8443), True, b"")
-    assert forwarded(b"GET http://h.example HTTP/1.1\r\n\r\n") == ["GET / HTTP/1.1", "Connection: close", "", ""]
+    assert forwarded(b"GET http://h.example HTTP/1.1\r\n\r\n") == [
+        "GET / HTTP/1.1",
+        "Host: h.example",
+        "Connection: close",
+        "",
+        "",
+    ]
     assert forwarded(b"PUT HTTP://h.example:80/a/b?c=http://d HTTP/1.0\r\n\r\n")[0] == "PUT /a/b?c=http://d HTTP/1.0"
     assert parse_request(b"GET http://[2001:db8::1]/ HTTP/1.1").place == HostPort("2001:db8::1", 80)
     assert parse_request(b"GET http://[2001:db8::1]:8080/ HTTP/1.1").place == HostPort("2001:db8::1", 8080)
