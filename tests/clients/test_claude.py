@@ -97,7 +97,7 @@ def test_the_user_s_scope(shop: Person, take_seat: TakeSeat, provider: Provider)
 
 
 def test_an_export_is_a_marketplace(shop: Person, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
+    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: ({}, ()))
     shop.run("deploy", "export", "--for", "claude", "out")
     assert "Validation passed" in seat.run("plugin", "validate", "out").stdout
     seat.run("plugin", "marketplace", "add", str(shop.folder / "out"))

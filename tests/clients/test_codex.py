@@ -81,7 +81,7 @@ def test_the_user_s_scope(shop: Person, take_seat: TakeSeat) -> None:
 
 
 def test_an_export_is_a_marketplace(shop: Person, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
+    monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: ({}, ()))
     shop.run("deploy", "export", "--for", "codex", "out")
     seat.run("plugin", "marketplace", "add", str(shop.folder / "out"))
     seat.run("plugin", "add", "acme@shop")
