@@ -234,6 +234,7 @@ def base(person: Person) -> Path:
     return person.home.parent
 
 
+@pytest.mark.thorough
 def test_no_file_makes_a_command_fail_with_a_traceback(busy: Person, tmp_path: Path) -> None:
     chance = random.Random(os.environ.get("RYE_TEST_SEED", "bytes"))
     everything = os.environ.get("RYE_TEST_EVERYTHING") is not None
@@ -317,7 +318,7 @@ def speaking(busy: Person) -> set[tuple[str, ...]]:
 _CUT, *_OTHERS = reversed(awkward(b"\x93\xa3abc\xc0\xa1\xff", random.Random("memory"))[:-1])
 
 
-@pytest.mark.parametrize("piece", rest_thorough(2, [_CUT, b"", *_OTHERS]), ids=told)
+@pytest.mark.parametrize("piece", rest_thorough(1, [_CUT, b"", *_OTHERS]), ids=told)
 def test_damaged_memories_are_ignored(busy: Person, speaking: set[tuple[str, ...]], piece: bytes) -> None:
     """What earlier runs remembered lies in SQLite, whose own damage is tested elsewhere: these are its values."""
 

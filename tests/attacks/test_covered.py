@@ -21,6 +21,7 @@ from rye.workspace.items import agreement, rendering
 from tests.cli.test_overlay import FORMULA, entry
 from tests.mcp.sessions import opened
 from tests.scenes.directive_text import SHELL, directive
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 SHIP = ".ai/directives/work/ship.md"
@@ -137,7 +138,9 @@ def covered(person: Person, item: str = "directive:acme/work/ship") -> bool:
     return used
 
 
-@pytest.mark.parametrize(("change", "item"), CHANGES.items(), ids=["override", "overlay", "role directive"])
+@pytest.mark.parametrize(
+    ("change", "item"), rest_thorough(1, CHANGES.items()), ids=["override", "overlay", "role directive"]
+)
 def test_a_committed_customization_of_an_own_signed_item_is_nothing_until_agreed_to(
     shop: Person, change: str, item: str
 ) -> None:

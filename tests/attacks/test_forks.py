@@ -96,7 +96,7 @@ def test_another_source_is_refused(shop: Person) -> None:
 @pytest.mark.parametrize(
     "text",
     rest_thorough(
-        4,
+        2,
         [
             "a = [",
             '["skill:pdf"]\nitem = "skill:x/pdf"\n',
@@ -142,7 +142,7 @@ def test_a_release_that_was_yanked_is_not_taken_over(shop: Person, author: Perso
     assert "Read well." not in shop.path(OWN).read_text()
 
 
-@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+@pytest.mark.parametrize("version", rest_thorough(1, ["1.0.0", "1.1.0"]))
 def test_what_the_registry_took_down_is_neither_base_nor_news(
     registry: Registry, shop: Person, author: Person, version: str
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -177,7 +178,7 @@ def test_nothing_that_a_checkout_names_is_run(shop: Person) -> None:
     assert {made.name for made in ran.iterdir()} >= {"fsmonitor", "process", "gpg"}
 
 
-@pytest.mark.parametrize("address", ["{folder}", "ext::sh -c touch% {ran}/ext"])
+@pytest.mark.parametrize("address", rest_thorough(1, ["{folder}", "ext::sh -c touch% {ran}/ext"]))
 def test_a_partial_clone_is_not_completed(shop: Person, address: str) -> None:
     """Git asks the remote for a tree that is missing, and the clone's configuration names how."""
     ran = hostile(shop, partial=address.format(folder=shop.folder, ran=shop.folder.parent / "ran"))

@@ -176,7 +176,7 @@ class TestPaths:
         assert shop.run("render", PDF, "--json").error["code"] in ("override-in-error", "override-bad-entry")
         assert shop.run("override", "check").code == 1
 
-    @pytest.mark.parametrize("path", PATHS)
+    @pytest.mark.parametrize("path", rest_thorough(6, PATHS))
     def test_the_command_writes_no_such_file(self, shop: Person, path: str) -> None:
         content = shop.write("given", EVIL)
         words = ("--file", path, "--add", "--content", str(content))

@@ -77,7 +77,7 @@ def calls() -> list[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize("number", rest_thorough(2, range(len(FORMS))))
+@pytest.mark.parametrize("number", rest_thorough(1, range(len(FORMS))))
 def test_no_command_tells_the_password_of_a_word(person: Person, number: int) -> None:
     """Each word gets one form plain and another one with ``--json``; an address's own words get them all."""
     wrong: list[tuple[object, ...]] = []
@@ -146,6 +146,7 @@ def in_turn(commands: tuple[tuple[str, ...], ...], number: int, step: int) -> tu
     return commands if os.environ.get("RYE_TEST_EVERYTHING") else commands[number % step :: step]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", rest_thorough(1, FILES))
 def test_no_command_tells_the_password_of_a_file(tmp_path: Path, file: str) -> None:
     wrong: list[tuple[object, ...]] = []

@@ -579,6 +579,7 @@ class TestLives:
             event(history, item, number)
             history.look()
 
+    @pytest.mark.thorough
     def test_a_life_shows_what_it_is_meant_to(self, tmp_path: Path) -> None:
         """Each event leads somewhere: to histories, or to the error that it is named for."""
         history = History(tmp_path)

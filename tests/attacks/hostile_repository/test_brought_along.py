@@ -18,6 +18,7 @@ from tests.attacks.hostile_repository.upstream import CHECK, DEPLOY
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.scenes.effort import rest_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -270,7 +271,7 @@ def test_a_user_s_folders_in_a_repository_are_nobody_s(
 READING = (("ci",), ("install", "--yes"), ("render", str(DEPLOY)), ("lock", "--check"), ("audit",))
 
 
-@pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
+@pytest.mark.parametrize("words", rest_thorough(2, [(words,) for words in READING]), ids=lambda words: words[0])
 def test_an_address_that_nobody_pinned_is_not_contacted(runner: CloneAttackRunner, words: tuple[str, ...]) -> None:
     """Without a terminal, a clone makes no request to a host that only the repository names."""
     asked: list[str] = []

@@ -165,6 +165,7 @@ def test_the_samples_run_what_the_page_is_about() -> None:
     assert {"ci", "audit", "lock", "check", "sbom"} <= {words[0] for words in commands()}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("posture", rest_thorough(1, ["given", "pinned", "member"]))
 def test_what_they_run_passes_for_every_reader(runner: CloneAttackRunner, posture: Posture) -> None:
@@ -283,7 +284,7 @@ def test_the_page_lists_the_codes_that_a_job_meets() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", rest_thorough(4, CODES))
+@pytest.mark.parametrize("code", rest_thorough(2, CODES))
 def test_a_code_of_the_page_is_what_ci_says(runner: CloneAttackRunner, code: str) -> None:
     clone = runner.clone("given")
     clone.ok("ci")
