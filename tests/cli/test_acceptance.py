@@ -11,6 +11,7 @@ import pytest
 from tests.cli.test_claims import clone, edit, of
 from tests.scenes.approvals import but
 from tests.scenes.directive_text import SHELL
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -67,7 +68,17 @@ def hooks(person: Person, *words: str, item: str = "acme/work/top") -> tuple[int
 
 @pytest.mark.parametrize(
     "verb",
-    [("ci",), ("ci", "--yes"), ("install",), ("install", "--yes"), ("install", "--frozen"), ("install", "--locked")],
+    rest_thorough(
+        3,
+        [
+            (("ci",),),
+            (("ci", "--yes"),),
+            (("install",),),
+            (("install", "--yes"),),
+            (("install", "--frozen"),),
+            (("install", "--locked"),),
+        ],
+    ),
 )
 def test_a_clone_installs_nothing_that_only_the_lock_approves(other: Person, verb: tuple[str, ...]) -> None:
     shutil.rmtree(other.path(".ai/packages"))

@@ -31,6 +31,7 @@ def owner(registry: Registry, agent: OpenSshAgent) -> Person:
     return person
 
 
+@pytest.mark.thorough
 def test_what_is_published_is_installed_elsewhere(registry: Registry, owner: Person) -> None:
     path = owner.directive("work/one")
     shown = owner.ok("publish", path, "--yes", "--allow-uncommitted").stderr

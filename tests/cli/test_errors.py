@@ -147,7 +147,7 @@ def test_the_real_program_answers_alike(rye: Person) -> None:
 @pytest.mark.parametrize(
     ("stdout", "words"),
     rest_thorough(
-        4,
+        3,
         [
             *(
                 (">/dev/full", "install -q"),

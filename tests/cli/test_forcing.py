@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from rye.project.lock import LockedItem, parse_lock
 from tests.cli.test_claims import clone, edit
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -171,7 +172,7 @@ class TestHostileRepositories:
             other.write(name, user.path(name).read_bytes())
         assert other.run("ci", "--json").error["code"] == "project-not-accepted"
 
-    @pytest.mark.parametrize("version", ["1.1.0", "1.0.0"])
+    @pytest.mark.parametrize("version", rest_thorough(1, ["1.1.0", "1.0.0"]))
     def test_a_pull_that_brings_one_in_rye_toml_alone_asks_too(
         self, registry: Registry, user: Person, version: str
     ) -> None:

@@ -101,7 +101,7 @@ class TestFork:
     @pytest.mark.parametrize(
         ("kind", "place", "text"),
         rest_thorough(
-            4,
+            1,
             [
                 ("directive", "directives/work/ship.md", directive("work/ship")),
                 ("knowledge", "knowledge/notes/style.md", knowledge("style")),

@@ -135,7 +135,7 @@ def test_help_without_words_is_the_first_page(rye: Person) -> None:
 @pytest.mark.parametrize(
     ("words", "first", "among"),
     rest_thorough(
-        4,
+        1,
         [
             ("instal", "rye help install", "docs/reference/projects.md"),
             ("lost key", "rye help namespace recover", "rye explain no-key"),

@@ -747,6 +747,7 @@ class TestOthersWhoAreThereToo:
         assert 'kind = "tool"' not in user.path("rye.lock").read_text()
         assert registry.user().run("add", "acme/twins/twin", "--yes", "--json").error["code"] == "ambiguous"
 
+    @pytest.mark.thorough
     def test_runs_at_the_same_time_take_turns(self, acme: Person, user: Person) -> None:
         items = ["acme/work/top", "acme/work/base", "acme/work/alone"]
         for done in at_once(*((user, ("add", "--yes", "-q", item)) for item in items)):

@@ -87,6 +87,7 @@ def test_a_takedown_that_another_command_saw_holds_too(registry: Registry, user:
     user.ok("render", "acme/work/base")
 
 
+@pytest.mark.thorough
 def test_what_was_taken_down_is_told_wherever_one_asks(registry: Registry, acme: Person, user: Person) -> None:
     run("takedown", "directive:acme/work/top@1.0.0", "--reason", "A secret.", "--data", str(registry.data))
     shown = user.ok("info", "acme/work/top", "--json").json
@@ -107,6 +108,7 @@ def test_what_was_taken_down_is_told_wherever_one_asks(registry: Registry, acme:
     assert "the newest is 1.1.0" in other.fails("add", "acme/work/top@1.0.0", "--yes", code="unsolvable")["hint"]
 
 
+@pytest.mark.thorough
 def test_a_change_of_keys_that_revokes_nothing_costs_one_more_look(
     registry: Registry, acme: Person, user: Person
 ) -> None:

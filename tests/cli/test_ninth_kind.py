@@ -118,6 +118,7 @@ def acme(registry: Registry) -> Person:
 
 @pytest.mark.processes
 class TestARegistry:
+    @pytest.mark.thorough
     def test_finds_and_describes_it(self, acme: Person) -> None:
         assert {row["kind"] for row in acme.ok("search", "list", "--json").json["results"]} == {"checklist"}
         assert acme.ok("info", "checklist:acme/release", "--json").json["depends_on"] == ["checklist:acme/base@^0.1"]

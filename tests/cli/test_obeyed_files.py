@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rye.consent.ask import approving
 from rye.project.lock import lock_text, parse_lock
 from tests.cli.test_runs_and_facts import locked, skill
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -28,7 +29,7 @@ def older(user: Person, identifier: str) -> None:
     user.write("rye.lock", lock_text(replace(lock, items=tuple(items))))
 
 
-@pytest.mark.parametrize("script", ["", "print(1)\n"], ids=["no other runs", "a script"])
+@pytest.mark.parametrize("script", rest_thorough(1, ["", "print(1)\n"]), ids=["no other runs", "a script"])
 def test_they_need_consent_and_locks_that_lack_them_ask_once_and_say_why(
     acme: Person, user: Person, script: str
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from rye.cli.options import Session
 from tests.cli.test_org import Organization, refused
 from tests.registry.test_policies import W1
+from tests.scenes.effort import rest_thorough
 from tests.scenes.gates import Gate
 from tests.scenes.person import Person
 from tests.scenes.three_registries import SILENCES, Three, ask_for, gates, three, user, versions
@@ -39,7 +40,7 @@ def lose_files(person: Person) -> None:
 
 
 class TestWhatWasSeen:
-    @pytest.mark.parametrize("silence", SILENCES)
+    @pytest.mark.parametrize("silence", rest_thorough(1, SILENCES))
     def test_a_policy_that_a_failed_run_brought_stays_in_the_outage_that_follows(
         self, user: Person, organization: Organization, gates: dict[str, Gate], silence: str
     ) -> None:
@@ -66,7 +67,7 @@ class TestWhatWasSeen:
             ("policy", "zeta"),
         }
 
-    @pytest.mark.parametrize("silent", ["acme", "zeta"])
+    @pytest.mark.parametrize("silent", rest_thorough(1, ["acme", "zeta"]))
     def test_what_it_forbids_is_refused_whoever_is_silent(
         self, three: Three, user: Person, organization: Organization, gates: dict[str, Gate], silent: str
     ) -> None:

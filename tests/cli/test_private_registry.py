@@ -86,6 +86,7 @@ def proxy(registry: Registry) -> Iterator[Proxy]:
     server.server_close()
 
 
+@pytest.mark.thorough
 def test_log_in_publish_install_search_mirror_and_audit_with_a_token(
     registry: Registry, proxy: Proxy, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def clone(author: Person, base: Path) -> Person:
     return person
 
 
+@pytest.mark.thorough
 def test_a_colleague_types_one_command_and_answers_one_question(author: Person, tmp_path: Path) -> None:
     person = clone(author, tmp_path / "colleague")
     before = person.run("ci")

@@ -45,6 +45,7 @@ def simulated(tmp_path: Path) -> tuple[SimulatedRegistry, Person]:
 
 
 class TestMirror:
+    @pytest.mark.thorough
     def test_a_mirror_answers_for_the_registry(self, acme: Person, registry: Registry, tmp_path: Path) -> None:
         target = tmp_path / "mirror"
         done = acme.ok("mirror", str(target), "--json").json

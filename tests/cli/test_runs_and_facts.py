@@ -81,7 +81,7 @@ class TestAgents:
     @pytest.mark.parametrize(
         ("number", "tools", "phrase"),
         rest_thorough(
-            3,
+            1,
             [
                 (1, LIMITED.replace("[Write, WebFetch]", "[Write]"), "WebFetch is no longer blocked"),
                 (2, LIMITED.replace("  blocked: [Write, WebFetch]\n", ""), "Write is no longer blocked"),
@@ -113,14 +113,17 @@ class TestAgents:
 
     @pytest.mark.parametrize(
         ("name", "tools", "tier"),
-        [
-            ("nofilter", "tools:\n  allowed: [Read, Bash]\n", "unrestricted"),
-            ("every", "", "unrestricted"),
-            ("blocked", "tools:\n  allowed: [Read, Bash]\n  blocked: [Bash]\n", "safe"),
-            ("star", "tools:\n  allowed: ['Bash(*)']\n", "unrestricted"),
-            ("any", "tools:\n  allowed: [Bash]\n  bashFilter:\n    allowedCommands: ['*']\n", "unrestricted"),
-            ("filtered", LIMITED, "elevated"),
-        ],
+        rest_thorough(
+            3,
+            [
+                ("nofilter", "tools:\n  allowed: [Read, Bash]\n", "unrestricted"),
+                ("every", "", "unrestricted"),
+                ("blocked", "tools:\n  allowed: [Read, Bash]\n  blocked: [Bash]\n", "safe"),
+                ("star", "tools:\n  allowed: ['Bash(*)']\n", "unrestricted"),
+                ("any", "tools:\n  allowed: [Bash]\n  bashFilter:\n    allowedCommands: ['*']\n", "unrestricted"),
+                ("filtered", LIMITED, "elevated"),
+            ],
+        ),
     )
     def test_bash_without_a_filter_is_unrestricted(
         self, acme: Person, user: Person, name: str, tools: str, tier: str
@@ -152,7 +155,7 @@ class TestSkills:
     @pytest.mark.parametrize(
         ("name", "files", "head", "body", "phrase"),
         rest_thorough(
-            3,
+            1,
             [
                 ("shebang", {"helper": "#!/bin/sh\necho\n"}, "", "", "executable file helper"),
                 ("suffix", {"scripts__a_dot_py": "print(1)\n"}, "", "", "executable file scripts/a.py"),

@@ -81,6 +81,7 @@ def shown(url: str, question: str) -> list[str]:
     return list(dict.fromkeys(f"{kind}:{name}" for kind, name in links))
 
 
+@pytest.mark.thorough
 def test_a_question_has_one_answer_everywhere(acme: Person, registry: Registry, tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"
     acme.ok("mirror", str(mirror))

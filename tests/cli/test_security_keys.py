@@ -39,6 +39,7 @@ def holder(registry: Registry, agent: OpenSshAgent, namespace: str, *names: str)
     return person
 
 
+@pytest.mark.thorough
 def test_a_stick_from_nothing_to_a_published_item(registry: Registry, agent: OpenSshAgent) -> None:
     rye = holder(registry, agent, "stick", "stick")
     rye.ok("namespace", "claim", "stick", "--require", "hardware")

@@ -88,6 +88,7 @@ def colleague(registry: tuple[str, str], tmp_path: Path) -> Colleague:
     return made
 
 
+@pytest.mark.thorough
 def test_an_update_asks_about_it_and_records_the_yes(colleague: Colleague) -> None:
     assert "approved-neighbours" not in colleague.lock
     error = colleague.refused("update", f"{TOP}@1.1.0", "--yes")
@@ -110,6 +111,7 @@ def test_a_first_installation_asks_and_yes_suffices(registry: tuple[str, str], t
     assert LISTED in first.lock
 
 
+@pytest.mark.thorough
 def test_a_build_installs_what_the_lock_approves_and_nothing_else(colleague: Colleague) -> None:
     colleague.ok("update", f"{TOP}@1.1.0", "--approve", f"{TOP.id}@1.1.0")
     colleague.without_files()
@@ -128,6 +130,7 @@ def test_a_build_installs_what_the_lock_approves_and_nothing_else(colleague: Col
         assert colleague.refused("render", str(TOP))["code"] == ("consent-needed" if files else "no-such-item")
 
 
+@pytest.mark.thorough
 def test_an_approval_in_advance_does_not_fit(colleague: Colleague) -> None:
     colleague.ok("update", f"{TOP}@1.1.0", "--approve", f"{TOP.id}@1.1.0")
     more = LISTED.replace("]", f'  "{OTHER}",\n]')

@@ -113,6 +113,7 @@ def test_rejected(registry: Registry, people: tuple[Person, Person, str]) -> Non
     owner.fails("stage", "show", f"{namespace}/work/two@1.0.0", code="no-such-entry stage")
 
 
+@pytest.mark.thorough
 def test_two_of_two(registry: Registry) -> None:
     first, second = registry.owner("both", claim=False), registry.owner("both", claim=False)
     claimed = first.ok("namespace", "claim", "both", "--owner", second.public_key(), "--release-threshold", "2")

@@ -96,7 +96,7 @@ def test_the_version_is_known_without_a_single_value_type(rye: Person) -> None:
 @pytest.mark.parametrize(
     "path",
     rest_thorough(
-        4,
+        1,
         [
             ".ai/tools/some/thing.py",
             ".ai/knowledge/some/thing.md",

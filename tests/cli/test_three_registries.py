@@ -16,6 +16,7 @@ from msgspec.structs import force_setattr
 from rye.importing.digests import folder_digest
 from rye.limits import REGISTRY
 from rye.project.lock import parse_lock
+from tests.scenes.effort import rest_thorough
 from tests.scenes.gates import Gate
 from tests.scenes.person import Person
 from tests.scenes.three_registries import SILENCES, Three, ask_for, gates, three, user, versions
@@ -29,7 +30,7 @@ __all__ = ["gates", "three", "user"]
 
 
 class TestLock:
-    @pytest.mark.parametrize("silence", SILENCES)
+    @pytest.mark.parametrize("silence", rest_thorough(1, SILENCES))
     def test_what_the_others_have_is_locked_and_the_rest_stays(
         self, user: Person, gates: dict[str, Gate], silence: str
     ) -> None:
@@ -140,7 +141,7 @@ class TestImport:
         user.write("skills-lock.json", json.dumps(lock))
         return user
 
-    @pytest.mark.parametrize("silence", SILENCES)
+    @pytest.mark.parametrize("silence", rest_thorough(1, SILENCES))
     def test_what_a_silent_registry_has_stays_and_the_rest_is_imported(
         self, importing: Person, gates: dict[str, Gate], silence: str
     ) -> None:
@@ -193,7 +194,7 @@ class TestRollback:
         assert set(versions(user).values()) == {"1.0.0", "1.1.0"}
         return user
 
-    @pytest.mark.parametrize("silence", SILENCES)
+    @pytest.mark.parametrize("silence", rest_thorough(1, SILENCES))
     def test_it_goes_on_by_itself_and_says_what_was_not_checked(
         self, updated: Person, gates: dict[str, Gate], silence: str
     ) -> None:
@@ -308,16 +309,19 @@ class TestInstall:
 class TestAllAtOnce:
     @pytest.mark.parametrize(
         "words",
-        [
-            ("outdated",),
-            ("audit",),
-            ("update",),
-            ("lock",),
-            ("rollback", "--yes"),
-            ("search", "work"),
-            ("doctor",),
-            ("add", "omni/work/extra"),
-        ],
+        rest_thorough(
+            3,
+            [
+                (("outdated",),),
+                (("audit",),),
+                (("update",),),
+                (("lock",),),
+                (("rollback", "--yes"),),
+                (("search", "work"),),
+                (("doctor",),),
+                (("add", "omni/work/extra"),),
+            ],
+        ),
         ids=lambda words: words[0],
     )
     def test_none_waits_for_another(self, user: Person, gates: dict[str, Gate], words: tuple[str, ...]) -> None:

@@ -108,7 +108,7 @@ def run_afresh(
     return result.code, VARIES.sub("…", result.stdout + result.stderr), files
 
 
-@pytest.mark.parametrize("name", rest_thorough(10, sorted(COMMANDS, key=lambda name: (name not in READS, name))))
+@pytest.mark.parametrize("name", rest_thorough(4, sorted(COMMANDS, key=lambda name: (name not in READS, name))))
 def test_every_command_takes_the_option_in_both_places_and_the_variable_alike(
     other: tuple[Person, Path], name: str
 ) -> None:

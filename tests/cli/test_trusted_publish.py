@@ -67,6 +67,7 @@ def build() -> Iterator[BuildServer]:
     server.server_close()
 
 
+@pytest.mark.thorough
 def test_a_build_without_key_or_token_stages_and_a_maintainer_publishes(registry: Registry, build: BuildServer) -> None:
     words = ("--issuer", build.url, "--repository", "acme/site", "--workflow", "release.yml")
     run("publisher", "add", "trusted", *words, "--data", str(registry.data))
