@@ -40,6 +40,7 @@ def fill(local: UncheckedRegistry) -> None:
     local.advise("acme/pdf")
 
 
+@pytest.mark.thorough
 def test_the_answers_are_sqlite_s(empty: str, tmp_path: Path) -> None:
     found = []
     for name, database in (("sqlite", ""), ("postgresql", empty)):

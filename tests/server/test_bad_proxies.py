@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry import Registry
@@ -70,13 +71,13 @@ def check(person: Person, address: str) -> tuple[int, dict[str, set[str]]]:
 
 @pytest.mark.parametrize(
     ("block", "expected"),
-    [
+    rest_thorough(1, [
         (folder_as_it_is, {"head-kept": {"head", "checkpoint", "config.json"}, "error-kept": {"index"},
                            "tag-of-time": {"head", "checkpoint", "config.json"}}),
         (cached, {"head-stale": {"head", "checkpoint"}, "head-kept": {"head", "checkpoint", "config.json"},
                   "error-kept": {"index"}}),
         (rewritten, {"bytes-changed": {"blobs"}, "absent-status": {"index"}}),
-    ],
+    ]),
 )  # fmt: skip
 def test_each_is_found_with_what_to_change(
     registry: Registry,

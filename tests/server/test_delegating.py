@@ -197,6 +197,7 @@ def test_a_process_that_answers_for_other_requests_is_ended_and_the_server_appen
         assert is_sound(sequencer)
 
 
+@pytest.mark.thorough
 def test_what_the_process_finds_wrong_with_the_store_is_the_trouble_of_the_server(data: Path) -> None:
     acme = Publisher("acme")
     with opened(data) as sequencer:
@@ -216,6 +217,7 @@ def test_what_the_process_finds_wrong_with_the_store_is_the_trouble_of_the_serve
         assert sequencer.trouble is None
 
 
+@pytest.mark.thorough
 def test_the_clock_is_believed_in_both_processes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process starts without a witness of its own; the server's has been told, and learns what the process believes."""
     acme = Publisher("acme")
@@ -232,6 +234,7 @@ def test_the_clock_is_believed_in_both_processes(data: Path, monkeypatch: pytest
             sequencer.clock.refuse()
 
 
+@pytest.mark.thorough
 def test_what_the_server_learns_of_the_clock_later_reaches_the_process_with_each_batch(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +270,7 @@ def test_it_ends_with_the_server_and_starts_for_a_crowd_only(data: Path) -> None
     assert process.poll() is not None
 
 
+@pytest.mark.thorough
 def test_a_single_publisher_is_served_by_the_thread_again(data: Path) -> None:
     acme = Publisher("acme")
     with opened(data) as sequencer:
@@ -289,6 +293,7 @@ def test_a_single_publisher_is_served_by_the_thread_again(data: Path) -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.thorough
 def test_settling_here_gives_way_to_a_batch_of_the_process(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settling = threading.Event()
 

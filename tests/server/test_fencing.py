@@ -212,6 +212,7 @@ def test_who_replaces_a_killed_leader_makes_the_files_of_its_last_batch_public(e
         assert run("verify", "--data", str(found.data), check=False).returncode == 0
 
 
+@pytest.mark.thorough
 def test_who_waits_for_a_stopped_leader_gets_503_with_retry_after(empty: str, tmp_path: Path) -> None:
     answered: list[str] = []
     with pair(empty, tmp_path, leader_seconds=12.0, database_wait_seconds=1.0) as found:

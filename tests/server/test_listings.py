@@ -17,11 +17,12 @@ from registry_server.pages.page_context import Reader
 from registry_server.pages.registry_view import RegistryView
 from registry_server.storage import schema
 from registry_server.storage.schema import documents, keysets, metadata
+from tests.scenes.effort import rest_thorough
 
 KINDS = ("directive", "skill", "tool")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=rest_thorough(1, ["sqlite", "postgresql"]))
 def connection(request: pytest.FixtureRequest) -> Any:
     url = "sqlite://" if request.param == "sqlite" else request.getfixturevalue("empty")
     engine = sa.create_engine(url)
@@ -70,7 +71,7 @@ def filled(connection: sa.Connection, chance: random.Random) -> list[tuple[int, 
     return rows
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", rest_thorough(2, range(4)))
 def test_the_most_used_come_first_and_then_the_newest_on_every_page(connection: sa.Connection, seed: int) -> None:
     rows = filled(connection, random.Random(seed))
     for kind in ("", "skill"):

@@ -183,6 +183,7 @@ class TestFeed:
             assert (head.status_code, head.content) == (200, b"")
             assert head.headers["content-length"] == str(len(first.content))
 
+    @pytest.mark.thorough
     def test_it_holds_the_newest_and_no_more(self, local: LocalRegistry) -> None:
         for number in range(RECORDS.feed_entries + 5):
             put(local, ACME, ITEM, f"{number}.0.0", b"%d" % number, description="&" * 300)
@@ -260,6 +261,7 @@ class TestSitemap:
     def test_a_part_behind_the_last_name_is_missing(self, local: LocalRegistry) -> None:
         assert local.get("/sitemap.xml?after=tool:zzz/z").status_code == 404
 
+    @pytest.mark.thorough
     def test_many_names_are_cheap(self, local: LocalRegistry) -> None:
         row = {"kind": "directive", "namespace": "acme", "version": "1.0.0", "description": "x" * 100,
                "keywords": "", "deprecated": False, "terms": ""}  # fmt: skip

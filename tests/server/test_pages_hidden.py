@@ -12,6 +12,7 @@ from registry_server.pages.limits import RecordLimits
 from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Relation
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import ORIGIN
 from tests.server.test_pages_shop_front import ALARM, HTML, JSON, skill
@@ -52,7 +53,7 @@ def shown(local: LocalRegistry, path: str, token: str) -> object:
     return said
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", rest_thorough(1, ["sqlite", "postgresql"]))
 def test_what_is_hidden_changes_nothing(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

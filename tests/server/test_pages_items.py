@@ -89,6 +89,7 @@ def text_of(tree: Any) -> str:
     return " ".join(tree.text_content().split())
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_hundreds_of_rights_that_are_hard_to_judge_take_no_minutes(local: LocalRegistry, acme: Publisher) -> None:
     """Each takes a tenth of a second alone. They share one budget; whatever exceeds it counts as the riskiest tier."""

@@ -105,7 +105,7 @@ class TestWhole:
     @pytest.mark.parametrize(
         "text",
         rest_thorough(
-            4,
+            2,
             [
                 "word " * 20_000,
                 "```\n" + "x\n" * 20_000,

@@ -26,6 +26,7 @@ from rye.registry.protocol.statements import Keyset, Require, Revocation, Yank, 
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.registry.trust.namespace_proofs import NamespaceOwners
 from rye.signing.keys import PrivateKey
+from tests.scenes.effort import rest_thorough
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
@@ -233,6 +234,7 @@ class TestOwnersAndItems:
         later = document(local, f"{PAGE}?after=directive:acme/a/n004")
         assert [item["id"] for item in later["items"]] == wanted[5:]
 
+    @pytest.mark.thorough
     @pytest.mark.slow
     def test_a_page_with_everything_stays_small(self, local: LocalRegistry) -> None:
         acme = Publisher("acme")
@@ -257,21 +259,24 @@ class TestOwnersAndItems:
 class TestAddresses:
     @pytest.mark.parametrize(
         "name",
-        [
-            "nope",
-            "ACME",
-            "acme.",
-            "a%2Fb",
-            "..%2f..",
-            "acme%00",
-            "%E2%80%8Bacme",
-            "x" * 65,
-            "con",
-            "root",
-            "-",
-            "<script>",
-            "%22",
-        ],
+        rest_thorough(
+            3,
+            [
+                "nope",
+                "ACME",
+                "acme.",
+                "a%2Fb",
+                "..%2f..",
+                "acme%00",
+                "%E2%80%8Bacme",
+                "x" * 65,
+                "con",
+                "root",
+                "-",
+                "<script>",
+                "%22",
+            ],
+        ),
     )
     def test_a_namespace_that_nobody_has_or_could_have_is_missing(self, local: LocalRegistry, name: str) -> None:
         for path in (f"/-/namespaces/{name}", f"/-/namespaces/{name}/feed.atom"):

@@ -68,6 +68,7 @@ class TestStretches:
         lines = CODE.split("\n")
         assert all(lines[each.start].startswith("def ") for each in stretches(lines))
 
+    @pytest.mark.thorough
     def test_real_code_has_the_colours_of_the_whole(self) -> None:
         differs = lines = 0
         for path in sorted((ROOT / "rye" / "items").glob("*.py")):
@@ -133,7 +134,7 @@ class TestTime:
     @pytest.mark.parametrize(
         ("language", "piece"),
         rest_thorough(
-            3,
+            1,
             [
                 ("py", " \n"),
                 ("html", "<style>"),
@@ -184,6 +185,7 @@ def long_skill(local: LocalRegistry, acme: Publisher) -> str:
 
 
 class TestPages:
+    @pytest.mark.thorough
     def test_a_long_file_goes_on_and_every_part_is_coloured(self, local: LocalRegistry, long_skill: str) -> None:
         address: str | None = f"/-/skill/{long_skill}@1.0.0/source/scripts/long.py"
         numbers: list[int] = []

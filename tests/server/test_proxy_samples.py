@@ -182,7 +182,7 @@ def test_what_only_one_person_may_see_is_not_compressed(registry: Registry, addr
             assert "content-encoding" not in httpx.get(f"{server}/{path}", headers=asked).headers, (server, path)
 
 
-@pytest.mark.parametrize("name", ["nginx", "caddy"])
+@pytest.mark.parametrize("name", rest_thorough(1, ["nginx", "caddy"]))
 def test_nobody_chooses_the_address_that_the_registry_logs(name: str, tmp_path: Path) -> None:
     """nginx passed on what a client said of itself with requests for tiles and for files that are missing."""
     with Registry(tmp_path / "data") as registry:

@@ -25,6 +25,7 @@ from registry_server.upkeep import restoring, sources
 from rye.errors import RyeError
 from rye.registry.protocol.statements import Checkpoint
 from rye.signing.private_text import seal
+from tests.scenes.effort import rest_thorough
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import init, run, token
 from tests.server.test_backup import edit, restore
@@ -116,7 +117,7 @@ FILES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", ROWS)
+@pytest.mark.parametrize("what", rest_thorough(8, ROWS))
 def test_rows_that_cannot_be_restored_are_found_before_anything_is_written(
     backup: Path, tmp_path: Path, what: str
 ) -> None:

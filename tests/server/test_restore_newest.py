@@ -129,7 +129,7 @@ def ended_at(last: str) -> Callable[[str], None]:
     return fault
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=rest_thorough(1, ["folder", "bucket"]))
 def scene(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -155,8 +155,9 @@ def test_the_newer_of_the_two_is_restored_and_served(scene: Scene, older: str) -
     scene.goes_on_after(left, shown)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scene", ["folder"], indirect=True)
-@pytest.mark.parametrize("size", rest_thorough(2, [257, 256, 258, 512]))
+@pytest.mark.parametrize("size", rest_thorough(1, [257, 256, 258, 512]))
 def test_at_the_ends_of_tiles_as_well(scene: Scene, size: int) -> None:
     """The head that belonged to a checkpoint has a proof from the tiles."""
     before = scene.shown("head").size
@@ -207,7 +208,7 @@ def test_a_copy_that_somebody_made_after_the_crash_is_as_good(scene: Scene) -> N
 class TestWithSomethingMissing:
     """The newer one cannot be restored: the error names what is missing, nothing older is shown, and a complete copy helps."""
 
-    @pytest.mark.parametrize("what", rest_thorough(2, ["tile", "entries", "blob", "signature"]))
+    @pytest.mark.parametrize("what", rest_thorough(1, ["tile", "entries", "blob", "signature"]))
     def test_nothing_older_is_restored(self, scene: Scene, what: str) -> None:
         _, shown = scene.crash("head")
         backup = str(scene.data.parent / "backup")

@@ -85,6 +85,7 @@ def on_postgresql(empty: str, tmp_path: Path) -> Iterator[LocalRegistry]:
     local.close()
 
 
+@pytest.mark.thorough
 def test_a_publish_alone_makes_few_round_trips_to_postgresql(
     on_postgresql: LocalRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

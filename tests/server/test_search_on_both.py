@@ -39,6 +39,7 @@ STORED = tuple(text for text in TEXTS if "\0" not in text and "\ud800" not in te
 """No release contains the others."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("seed", "blocks", "most"), rest_thorough(1, [(1, (4, 16), 3), (2, (2, 8), 10), (3, (8, 32), 1000)])
 )

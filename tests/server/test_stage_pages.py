@@ -235,6 +235,7 @@ def test_another_signer_than_the_last_release_had_is_said(local: LocalRegistry) 
         assert publisher.key.public.fingerprint in page
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_page_stays_small_whatever_is_staged(local: LocalRegistry, acme: Publisher) -> None:
     """Even if the previous release is also large and every byte needs marking or escaping."""

@@ -65,6 +65,7 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.registry.trust import auditing
+from tests.scenes.effort import rest_thorough
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN, run
 
@@ -263,7 +264,7 @@ def offer(target: sa.Connection, kind: str, identifier: str, row: sa.Row[Any]) -
     target.execute(old.insert().values(dict(zip(columns, values, strict=True))))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=rest_thorough(1, ["sqlite", "postgresql"]))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty database."""
     if request.param == "sqlite":
@@ -567,6 +568,7 @@ def failures_of_two(start: Callable[[], object]) -> list[BaseException]:
     return failed
 
 
+@pytest.mark.thorough
 def test_servers_that_switch_a_new_file_to_its_write_ahead_log_at_the_same_moment_both_start(tmp_path: Path) -> None:
     def start(url: str) -> None:
         engine = database.engine_of(url)

@@ -19,6 +19,7 @@ from tests.server.fake_bucket import FakeBucket, serving
 pytestmark = pytest.mark.processes
 
 
+@pytest.mark.thorough
 def test_one_server_fetched_it_and_another_serves_it_while_the_other_registry_is_down(
     empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
