@@ -156,6 +156,7 @@ class TestBeforeTheFirstContact:
 
 
 class TestTheProjectsLockOfSkills:
+    @pytest.mark.thorough
     def test_from_a_lock_to_a_green_build(self, person: Person, server: GitServer, repository: Repository) -> None:
         person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH, web=WEB_HASH))
         before = sorted(os.listdir(person.folder))
@@ -175,6 +176,7 @@ class TestTheProjectsLockOfSkills:
         to_green(person)
         assert person.path(".ai/packages/skills/skills/pdf/reference/a-b.md").read_text() == "one\n"
 
+    @pytest.mark.thorough
     def test_a_second_time_there_is_nothing_to_do(
         self, person: Person, server: GitServer, repository: Repository
     ) -> None:
@@ -270,6 +272,7 @@ class TestAsking:
         assert "digest compared" in shown
         assert nothing_was_written(person) is not written
 
+    @pytest.mark.thorough
     def test_a_folder_without_rye_toml_becomes_a_project(
         self, person: Person, server: GitServer, repository: Repository
     ) -> None:
@@ -362,6 +365,7 @@ class TestToolHive:
         assert item.source.commit == commit
         to_green(person)
 
+    @pytest.mark.thorough
     def test_a_ref_that_is_gone_leaves_the_commit(self, person: Person, server: GitServer, nested: Repository) -> None:
         commit = nested.git("rev-parse", "main")
         digest = folder_digest("toolhive-files", below(FILES, "skills/pdf"))
@@ -424,6 +428,7 @@ class TestApm:
         person.ok("import", "--yes")
         to_green(person)
 
+    @pytest.mark.thorough
     def test_skills_in_the_packages_own_folder(self, person: Person, server: GitServer) -> None:
         made = server.repository("pack")
         made.commit({"apm.yml": "name: pack\nversion: 1.0.0\n", ".apm/skills/pdf/SKILL.md": PDF})
@@ -467,6 +472,7 @@ class TestMarketplacesAndFolders:
         person.write(".claude-plugin/marketplace.json", json.dumps(listed))
         assert refused(person)["code"] == "commit-missing"
 
+    @pytest.mark.thorough
     def test_own_skills_of_agents_folders_and_no_copies(
         self, person: Person, server: GitServer, repository: Repository, tmp_path: Path
     ) -> None:
@@ -551,6 +557,7 @@ class TestMarketplacesAndFolders:
         assert sorted(row["id"] for row in found["items"]) == [*wanted, "skill:far/pdf", "skill:near/pdf"]
         to_green(person)
 
+    @pytest.mark.thorough
     def test_what_a_deploy_put_there_is_no_source(
         self, person: Person, server: GitServer, repository: Repository
     ) -> None:
@@ -564,6 +571,7 @@ class TestMarketplacesAndFolders:
 
 
 class TestTogether:
+    @pytest.mark.thorough
     def test_one_skill_of_two_files_is_one_dependency(
         self, person: Person, server: GitServer, repository: Repository
     ) -> None:
@@ -591,6 +599,7 @@ class TestTogether:
         assert sorted(line.key for line in manifest.dependencies) == ["skill:acme-skills/pdf", "skill:acme/pdf"]
         to_green(person)
 
+    @pytest.mark.thorough
     def test_a_source_that_is_there_is_used_again(
         self, person: Person, server: GitServer, repository: Repository
     ) -> None:

@@ -176,7 +176,7 @@ def test_one_agent_for_several_programs_is_taken_once(server: GitServer, person:
 @pytest.mark.parametrize(
     ("text", "why"),
     rest_thorough(
-        3,
+        1,
         [
             ("---\nname: x\n---\nText.\n", "it has no description"),
             ("---\ndescription: x\n---\n", "it has no text"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rye.project.lock import parse_lock
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.sources.texts import skill
 
@@ -49,7 +50,7 @@ def in_a_group(user: Person) -> None:
 
 
 @pytest.mark.parametrize("bring", [in_rye_toml, in_a_member, in_a_group])
-@pytest.mark.parametrize("environment", [{}, {"RYE_TRUST_LOCK": "1"}], ids=["", "trusts the lock"])
+@pytest.mark.parametrize("environment", rest_thorough(1, [{}, {"RYE_TRUST_LOCK": "1"}]), ids=["", "trusts the lock"])
 def test_one_that_the_lock_does_not_have_is_asked_about(
     user: Person, bring: object, environment: dict[str, str]
 ) -> None:

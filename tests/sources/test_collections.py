@@ -77,7 +77,7 @@ def test_a_plugins_own_file_says_where_its_agents_and_skills_are(server: GitServ
     person.ok("ci")
 
 
-@pytest.mark.parametrize(("repository", "folder"), [("team", "agents/"), ("agents", "")])
+@pytest.mark.parametrize(("repository", "folder"), rest_thorough(1, [("team", "agents/"), ("agents", "")]))
 def test_agents_in_folders_by_subject_are_found_and_the_rest_is_counted(
     server: GitServer, person: Person, repository: str, folder: str
 ) -> None:
@@ -266,7 +266,7 @@ BROKEN: dict[str, tuple[Files, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", rest_thorough(3, BROKEN))
+@pytest.mark.parametrize("what", rest_thorough(1, BROKEN))
 def test_what_cannot_be_used_takes_no_name_from_what_can(server: GitServer, person: Person, what: str) -> None:
     """Attack or accident: a broken item lies where it would count first."""
     files, identity, place = BROKEN[what]
@@ -277,6 +277,7 @@ def test_what_cannot_be_used_takes_no_name_from_what_can(server: GitServer, pers
     assert f"; {place} is used instead" in said
 
 
+@pytest.mark.thorough
 def test_if_none_of_a_name_can_be_used_the_first_says_why(server: GitServer, person: Person) -> None:
     broken = "---\nname: mail\ndescription: Broken: here\n---\n"
     files: Files = {"ok/SKILL.md": skill("ok"), "a/mail/SKILL.md": broken, "b/c/mail/SKILL.md": f"{broken}More\n"}
@@ -315,6 +316,7 @@ def test_the_part_of_an_id_for_a_name_of_others(name: str, part: str) -> None:
     assert nearest_segment(name) == part
 
 
+@pytest.mark.thorough
 def test_many_notes_of_one_sort_are_one_line_with_a_number(server: GitServer, person: Person) -> None:
     files: Files = {}
     for number in range(5):
@@ -329,6 +331,7 @@ def test_many_notes_of_one_sort_are_one_line_with_a_number(server: GitServer, pe
     assert f"{listed[5]}." in person.ok("add", f"git+{server.url('team')}", "--list").stderr
 
 
+@pytest.mark.thorough
 def test_a_description_of_several_lines_is_read_and_said(server: GitServer, person: Person) -> None:
     """Claude Code's own documentation writes agents like this, though YAML does not allow it."""
     text = agent("mentor").replace(
@@ -342,6 +345,7 @@ def test_a_description_of_several_lines_is_read_and_said(server: GitServer, pers
     assert 'Context: New here\\nuser: \\"How?\\"' in installed
 
 
+@pytest.mark.thorough
 def test_a_whole_collection_is_removed_by_its_name(server: GitServer, person: Person) -> None:
     add(server, person, {f"{name}/SKILL.md": skill(name) for name in ("a", "b", "c")})
     person.write("kit/d/SKILL.md", skill("d"))
@@ -357,6 +361,7 @@ def test_a_whole_collection_is_removed_by_its_name(server: GitServer, person: Pe
     person.ok("ci")
 
 
+@pytest.mark.thorough
 def test_an_audit_asks_git_as_often_for_many_items_as_for_few(
     server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rye.importing import git_words
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.sources.git_server import GitServer, Repository
@@ -124,6 +125,7 @@ def test_a_list_says_what_nothing_limits_and_what_alarms(newcomer: Person, tmp_p
     assert [(item["declared"], item["alarms"]) for item in items] == [(False, 0), (False, 1), (False, 0)]
 
 
+@pytest.mark.thorough
 def test_a_long_list_says_how_to_see_the_rest(newcomer: Person, tmp_path: Path) -> None:
     files = {f"s{number:02}/SKILL.md": skill(f"s{number:02}") for number in range(50)}
     Repository(tmp_path / "many.git").commit(files)
@@ -172,6 +174,7 @@ def test_fourteen_items_with_scripts_and_cautions_fit_a_small_terminal(newcomer:
     assert "  executable files scripts/helper.js, scripts/server.cjs: script;\n" in question
 
 
+@pytest.mark.thorough
 def test_all_of_fourteen_items_is_at_most_thirty_lines(newcomer: Person, tmp_path: Path) -> None:
     files = {f"skill-{number:02}/SKILL.md": skill(f"skill-{number:02}") for number in range(14)}
     files |= {f"skill-{number:02}/run.sh": RUNS for number in range(4)}
@@ -189,7 +192,7 @@ def test_all_of_fourteen_items_is_at_most_thirty_lines(newcomer: Person, tmp_pat
     assert whole.count("executable file run.sh") == 4
 
 
-@pytest.mark.parametrize("form", ["PATH", "file://PATH", "git+file://PATH"])
+@pytest.mark.parametrize("form", rest_thorough(1, ["PATH", "file://PATH", "git+file://PATH"]))
 def test_a_repository_on_this_machine_is_locked_by_its_commit(form: str, newcomer: Person, kit: Repository) -> None:
     newcomer.ok("add", form.replace("PATH", str(kit.path)) + "#main:skills/pdf", "-y", "--offline")
     assert "git+file://" in newcomer.path("rye.lock").read_text()

@@ -120,7 +120,7 @@ class TestRealServers:
 
     @pytest.mark.parametrize(
         "shut",
-        rest_thorough(2, [Gate.refuse, Gate.hang, Gate.break_off, lambda gate: gate.answer("503 Service Unavailable")]),
+        rest_thorough(1, [Gate.refuse, Gate.hang, Gate.break_off, lambda gate: gate.answer("503 Service Unavailable")]),
         ids=["off", "hanging", "broken off", "out of order"],
     )
     def test_who_is_silent_is_named_and_the_other_goes_on(

@@ -62,6 +62,7 @@ def test_one_item_is_added_locked_and_installed(server: GitServer, person: Perso
     assert person.ok("render", "team/pdf").stdout.startswith("# pdf")
 
 
+@pytest.mark.thorough
 def test_info_of_another_version_than_the_installed_one_is_an_error(server: GitServer, person: Person) -> None:
     commit = team(server).git("rev-parse", "v1.4.0^{commit}")
     add(person, server, "pdf")
@@ -636,6 +637,7 @@ def test_a_source_with_another_address_by_now_is_no_change_of_rye_lock(server: G
     assert "Another." not in person.path(".ai/skills/forms/SKILL.md").read_text()
 
 
+@pytest.mark.thorough
 def test_removing_the_last_item_removes_its_files(server: GitServer, person: Person) -> None:
     team(server)
     add(person, server, "pdf")
@@ -652,6 +654,7 @@ def test_a_dry_run_writes_nothing(server: GitServer, person: Person) -> None:
     assert not person.path("rye.lock").exists()
 
 
+@pytest.mark.thorough
 def test_a_skill_at_the_address_itself_is_named_after_the_folder(server: GitServer, person: Person) -> None:
     team(server)
     person.ok("add", f"git+{server.url('prompts')}#v1.4.0:items/skills/pdf", "--as", "team", "-y")
@@ -659,6 +662,7 @@ def test_a_skill_at_the_address_itself_is_named_after_the_folder(server: GitServ
     assert (row.id, row.source.place if row.source else "") == ("team/pdf", "items/skills/pdf/SKILL.md")
 
 
+@pytest.mark.thorough
 def test_lock_check_verify_and_frozen_take_such_items_like_any_other(server: GitServer, person: Person) -> None:
     team(server)
     add(person, server, "pdf")
@@ -743,6 +747,7 @@ def test_outdated_sees_a_commit_that_keeps_the_version(server: GitServer, person
     assert person.ok("outdated", "--json").json == {"outdated": []}
 
 
+@pytest.mark.thorough
 def test_the_question_of_an_update_shows_what_changes_and_the_whole_text_of_what_is_new(
     server: GitServer, person: Person
 ) -> None:
@@ -767,6 +772,7 @@ def test_the_question_of_an_update_shows_what_changes_and_the_whole_text_of_what
     assert f"| {more}" in whole
 
 
+@pytest.mark.thorough
 def test_one_of_two_repositories_is_off(server: GitServer, person: Person, tmp_path: Path) -> None:
     repository = team(server)
     with serving(tmp_path / "second") as off:

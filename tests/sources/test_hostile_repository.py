@@ -19,6 +19,7 @@ from rye.sources import git_cache, git_program
 from rye.sources.inventory.layouts import find_items
 from rye.sources.inventory.plugins import MARKETPLACE
 from rye.sources.listing import TreeEntry
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person, Result
 from tests.sources.git_server import GitServer, Repository
 from tests.sources.texts import skill
@@ -108,7 +109,7 @@ def test_a_submodules_address_that_is_an_option_is_refused_with_the_whole_commit
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("name", [".GIT", "git~1", ".g\u200cit"])
+@pytest.mark.parametrize("name", rest_thorough(1, [".GIT", "git~1", ".g\u200cit"]))
 def test_a_name_that_git_keeps_for_itself_is_refused(
     server: GitServer, person: Person, evil: Repository, name: str
 ) -> None:
@@ -274,7 +275,9 @@ def test_a_plugin_that_lies_elsewhere_is_left_out_and_said(server: GitServer, pe
 
 @pytest.mark.parametrize(
     "location",
-    ["http://127.0.0.1:{port}/other.git/info/refs", "https://example.org/x", "ext::sh", "file:///etc/passwd"],
+    rest_thorough(
+        2, ["http://127.0.0.1:{port}/other.git/info/refs", "https://example.org/x", "ext::sh", "file:///etc/passwd"]
+    ),
 )
 def test_a_redirect_is_not_followed(server: GitServer, person: Person, evil: Repository, location: str) -> None:
     evil.commit(GOOD)

@@ -67,7 +67,7 @@ def replace_object(place: Path, name: str, kind: str, data: bytes) -> None:
     loose.write_bytes(zlib.compress(f"{kind} {len(data)}\0".encode() + data))
 
 
-@pytest.mark.parametrize("kind", ["blob", "tree", "commit"])
+@pytest.mark.parametrize("kind", rest_thorough(1, ["blob", "tree", "commit"]))
 def test_an_object_that_was_replaced_in_the_cache_is_found_out(
     server: GitServer, person: Person, repository: Repository, tmp_path: Path, kind: str
 ) -> None:
@@ -91,7 +91,7 @@ def test_an_object_that_was_replaced_in_the_cache_is_found_out(
 @pytest.mark.parametrize(
     "spoil",
     rest_thorough(
-        3,
+        1,
         [
             lambda place, ran: (place / "config").write_text(
                 f"[core]\n\tbare = true\n\tfsmonitor = touch {ran}\n\tsshCommand = touch {ran}\n"
@@ -340,7 +340,7 @@ def test_a_files_hash_that_was_replaced_in_the_lock_is_found_out(
         assert not other.path(".ai/packages").exists()
 
 
-@pytest.mark.parametrize("what", ["tree", "version", "place", "size"])
+@pytest.mark.parametrize("what", rest_thorough(2, ["tree", "version", "place", "size"]))
 def test_a_row_that_its_commit_does_not_bear_out_is_a_mismatch(
     server: GitServer, person: Person, repository: Repository, tmp_path: Path, what: str
 ) -> None:

@@ -132,7 +132,7 @@ class TestAdding:
     @pytest.mark.parametrize(
         ("words", "names"),
         rest_thorough(
-            3,
+            1,
             [
                 (("team/kit", "--all"), ["team/docx", "team/pdf", "team/x"]),
                 (("npx skills add team/kit --skill pdf docx",), ["team/docx", "team/pdf"]),

@@ -48,6 +48,7 @@ def test_a_person_is_asked_about_the_changed_text_and_sees_the_lines(server: Git
     assert MORE in text_of(person)
 
 
+@pytest.mark.thorough
 def test_d_shows_the_changed_lines_once(server: GitServer, person: Person) -> None:
     attacked(installed(person, server))
     said = person.terminal("update", answer=b"d\nn\n", env=PLAIN)
@@ -55,6 +56,7 @@ def test_d_shows_the_changed_lines_once(server: GitServer, person: Person) -> No
     assert (first.count(f"+{MORE}"), after.count(f"+{MORE}")) == (1, 1)
 
 
+@pytest.mark.thorough
 def test_a_changed_attached_file_is_asked_about_as_well(server: GitServer, person: Person) -> None:
     installed(person, server).commit({**FILES, "items/pdf/notes.md": f"One.\n{MORE}\n"})
     said = person.terminal("update", answer=b"n\n", env=PLAIN)
@@ -63,6 +65,7 @@ def test_a_changed_attached_file_is_asked_about_as_well(server: GitServer, perso
     assert MORE not in person.path(".ai/packages/team/skills/pdf/notes.md").read_text()
 
 
+@pytest.mark.thorough
 def test_a_long_change_is_cut_after_forty_lines(server: GitServer, person: Person) -> None:
     attacked(installed(person, server), "\n".join(f"Line {number}." for number in range(100)))
     said = person.terminal("update", answer=b"n\n", env=PLAIN)
@@ -71,6 +74,7 @@ def test_a_long_change_is_cut_after_forty_lines(server: GitServer, person: Perso
     assert "more lines: `d` shows them" in said
 
 
+@pytest.mark.thorough
 def test_another_tag_is_asked_about_as_well(server: GitServer, person: Person) -> None:
     repository = installed(person, server, "#v1.0.0:items")
     repository.tag("v1.1.0", attacked(repository))
@@ -144,6 +148,7 @@ def test_bytes_that_this_user_agreed_to_before_are_not_asked_about_again(server:
     assert MORE in text_of(person)
 
 
+@pytest.mark.thorough
 def test_yes_on_a_terminal_shows_the_lines_and_asks_nothing(server: GitServer, person: Person) -> None:
     attacked(installed(person, server))
     said = person.terminal("update", "--yes", env=PLAIN)
@@ -164,6 +169,7 @@ def test_an_editable_folder_is_read_as_it_is(person: Person) -> None:
 # -- afterwards ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_update_names_the_command_that_compares_afterwards(server: GitServer, person: Person) -> None:
     repository = installed(person, server)
     before = repository.git("rev-parse", "v1.0.0^{commit}")
@@ -217,6 +223,7 @@ def test_a_folder_says_where_its_earlier_text_may_be(person: Person, tmp_path: P
 # -- audit -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_an_audit_says_how_many_are_not_signed(server: GitServer, person: Person) -> None:
     installed(person, server)
     done = person.ok("audit")

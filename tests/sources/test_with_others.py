@@ -52,6 +52,7 @@ def test_an_item_of_a_source_may_depend_on_a_registrys(server: GitServer, regist
     colleague.ok("ci", "--trust-lock")
 
 
+@pytest.mark.thorough
 def test_a_manifest_in_the_repository_gives_the_range_that_its_item_leaves_out(
     server: GitServer, registry: Registry, acme: Person
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_pinned_registrys_namespace_is_no_sources_name(server: GitServer, regi
     assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
 
 
+@pytest.mark.thorough
 def test_the_same_repository_with_another_folder_can_be_listed_and_the_hint_says_how_to_add_it(
     server: GitServer, registry: Registry, acme: Person
 ) -> None:
@@ -376,6 +378,7 @@ def test_sources_signed_refuses_what_has_other_files(server: GitServer, person: 
     assert person.ok("list", "--json").json["items"][0]["signer"].startswith("none (git commit ")
 
 
+@pytest.mark.thorough
 def test_deploy_writes_such_items_like_any_other(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf"), "pdf/guide.md": "# Guide\n"})
     person.write("rye.toml", '[project]\nname = "shop"\n\n[deploy]\ntargets = ["claude"]\n')
@@ -410,6 +413,7 @@ def test_an_item_that_goes_from_the_repository_is_said_and_nothing_changes(serve
     person.ok("ci")
 
 
+@pytest.mark.thorough
 def test_the_last_item_takes_its_source_out_of_rye_toml(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"a/SKILL.md": skill("a"), "b/SKILL.md": skill("b")})
     person.ok("add", f"git+{server.url('kit')}", "--all", "-y")
@@ -419,6 +423,7 @@ def test_the_last_item_takes_its_source_out_of_rye_toml(server: GitServer, perso
     assert parse_manifest(person.path("rye.toml").read_text()).sources == {}
 
 
+@pytest.mark.thorough
 def test_a_diff_compares_with_what_the_source_has_now(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf")})
