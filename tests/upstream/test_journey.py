@@ -110,6 +110,7 @@ def test_colleagues_install_through_one_address_also_while_the_other_registry_is
     assert ", just now" in shown
 
 
+@pytest.mark.thorough
 def test_what_the_company_holds_back_is_said_and_an_older_version_is_taken_where_the_range_allows_it(
     company: Registry, other: Registry
 ) -> None:
@@ -166,6 +167,7 @@ def test_what_is_locked_is_refused_once_the_company_blocks_it(company: Registry,
     fresh.ok("ci")  # the control
 
 
+@pytest.mark.thorough
 def test_rolling_back_brings_no_release_back_that_the_company_blocks(company: Registry, other: Registry) -> None:
     """Not in an outage either, if a run saw that it is blocked: a look at the item is enough."""
     tools = other.owner("tools")
@@ -188,6 +190,7 @@ def test_rolling_back_brings_no_release_back_that_the_company_blocks(company: Re
     person.ok("rollback", "--yes")  # the control
 
 
+@pytest.mark.thorough
 def test_outdated_follows_what_the_company_holds_back_also_under_the_same_head(
     company: Registry, other: Registry
 ) -> None:
