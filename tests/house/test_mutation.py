@@ -25,6 +25,7 @@ def test_every_module_and_every_test_is_there() -> None:
     assert missing == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file", ["accepted.toml", "conformance.toml"])
 def test_every_accepted_survivor_is_still_a_mutant(file: str) -> None:
     """One whose line changed would be reported as gone only after hours of mutating."""

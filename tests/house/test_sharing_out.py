@@ -53,6 +53,7 @@ def shared_out(folder: Path, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_every_outcome_is_told_once(tmp_path: Path) -> None:
     said = shared_out(tmp_path, "-n", "2")
     assert "3 failed, 6 passed, 3 skipped, 3 xfailed, 6 errors in" in said
@@ -60,6 +61,7 @@ def test_every_outcome_is_told_once(tmp_path: Path) -> None:
         assert said.count(f" {line}\n") == 3
 
 
+@pytest.mark.thorough
 def test_set_up_and_tear_down_are_told_to_whom_asks_for_them(tmp_path: Path) -> None:
     said = shared_out(tmp_path, "-n", "1", "--durations=0", "-vvv")
     assert [len(re.findall(rf"(?m)^[0-9.]+s {phase} ", said)) for phase in ("setup", "call", "teardown")] == [

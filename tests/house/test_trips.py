@@ -83,6 +83,7 @@ def modules_entered(person: Person, *arguments: str) -> list[str]:
     return [str(Path(name).relative_to(ROOT)) for name in files if Path(name).is_relative_to(package)]
 
 
+@pytest.mark.thorough
 def test_adding_and_installing_pass_through_few_modules(registry: Registry) -> None:
     """Two directives, one of which needs the other and asks for rights, and a skill; then the same from the lock."""
     acme = registry.owner("acme")

@@ -232,6 +232,7 @@ def test_a_client_alone_has_the_whole_front_door(installed: Path, registry: Regi
     assert (done.stdout, done.returncode) == ("door RyeError\n", 0), done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "extra"),
     rest_thorough(

@@ -20,6 +20,7 @@ from rye.verified import on_disk
 from rye.workspace.customizing import lapsed, overriding
 from rye.workspace.installing import removing
 from rye.workspace.items import organization_rules
+from tests.scenes.effort import rest_thorough
 from tests.scenes.item_texts import FORMULA
 from tests.scenes.person import Person
 
@@ -116,7 +117,7 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> tuple[Person, Person]:
     return project(folder / "few", FEW), project(folder / "many", MANY)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", rest_thorough(2, COMMANDS))
 def test_a_command_reads_what_is_about_all_items_as_often_for_many_and_each_file_as_often(
     projects: tuple[Person, Person], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -162,6 +163,7 @@ def test_all_parts_of_a_check_judge_the_overrides_of_an_item_once(
     assert len(judged) == 2 * FEW
 
 
+@pytest.mark.thorough
 def test_many_items_are_added_and_removed_with_as_many_readings_of_the_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +210,7 @@ def test_what_each_overlay_does_is_found_once(tmp_path: Path, monkeypatch: pytes
     assert len(looked) == 1
 
 
-@pytest.mark.parametrize("command", ["overlay list", "overlay check", "doctor"])
+@pytest.mark.parametrize("command", rest_thorough(2, ["overlay list", "overlay check", "doctor"]))
 def test_the_spaces_are_listed_as_often_for_overlays_of_many_formulas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
