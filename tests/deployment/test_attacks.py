@@ -105,7 +105,7 @@ def test_a_row_whose_path_no_adapter_writes_is_ignored(shop: Person, path: str) 
     assert shop.run("deploy", "--json").code == 0  # the row is no longer in the file
 
 
-@pytest.mark.parametrize("path", HOSTILE)
+@pytest.mark.parametrize("path", rest_thorough(8, HOSTILE))
 def test_undeploying_ignores_it_too(shop: Person, path: str) -> None:
     shop.write(".ai/deploy.lock", state_text(State((row(path),))))
     before = tree(shop)

@@ -117,7 +117,7 @@ def test_the_readers_import_what_the_programs_import(program: str) -> None:
         assert found == (name in IMPORTS[program]), (program, name)
 
 
-@pytest.mark.parametrize("name", rest_thorough(4, ["claude", "codex", "copilot", "cursor", "gemini", "opencode"]))
+@pytest.mark.parametrize("name", rest_thorough(1, ["claude", "codex", "copilot", "cursor", "gemini", "opencode"]))
 @given(title=hostile, description=hostile, before=st.sampled_from(BEFORE), after=st.sampled_from(("", "`\n\nmore\n")))
 def test_nobody_imports_from_a_line_about_knowledge(
     name: str, title: str, description: str, before: str, after: str

@@ -264,6 +264,7 @@ def test_a_file_that_never_stops_changing_is_named(shop: Person, monkeypatch: py
     assert not shop.path(".claude").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.processes
 @pytest.mark.slow
 def test_killed_at_each_step_the_next_command_repairs(shop: Person, monkeypatch: pytest.MonkeyPatch) -> None:

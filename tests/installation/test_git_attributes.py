@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rye.installation.git_attributes import with_block
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -61,7 +62,7 @@ def committed(user: Person) -> Person:
     return user
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=" ".join)
+@pytest.mark.parametrize("settings", rest_thorough(1, [(each,) for each in SETTINGS]), ids=" ".join)
 def test_a_clone_has_the_same_bytes_and_every_reader_says_so(user: Person, settings: tuple[str, ...]) -> None:
     source = committed(user)
     clone = source.folder.parent / "clone"
@@ -167,7 +168,7 @@ def said_by(person: Person, words: tuple[str, ...]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("words", READERS, ids=" ".join)
-@pytest.mark.parametrize("name", ["SKILL.md", "scripts/find.sh"])
+@pytest.mark.parametrize("name", rest_thorough(1, ["SKILL.md", "scripts/find.sh"]))
 def test_line_ends_that_a_checkout_changed_are_named_with_what_mends_them(
     user: Person, words: tuple[str, ...], name: str
 ) -> None:

@@ -19,6 +19,7 @@ from rye.items.kinds import KINDS
 from tests.items.finished import finished
 from tests.lsp.client import SECONDS, Client, applied, where
 from tests.mcp.sessions import own_tool, project_with_key
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -108,7 +109,7 @@ def test_edits_between_wide_characters_keep_the_text_whole(client: Client, path:
     assert (start["line"], start["character"]) == expected
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-32"])
+@pytest.mark.parametrize("encoding", rest_thorough(1, ["utf-8", "utf-32"]))
 def test_another_unit_counts_where_the_client_prefers_it(folder: Path, path: Path, encoding: str) -> None:
     client = Client(folder, encodings=[encoding, "utf-16"])
     try:
@@ -123,7 +124,7 @@ def broken(kind: str, text: str) -> list[str]:
     return [text, text[: len(text) // 2], text.replace("name", "nmae", 2), f"\ufeff{text}", text.replace("\n", "\r\n")]
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", rest_thorough(4, list(KINDS)))
 def test_findings_are_those_of_validate(client: Client, folder: Path, kind: str) -> None:
     """Each kind's template, intact and broken: the same codes, messages and lines as `rye validate` gives for the saved file."""
     row = KINDS[kind]

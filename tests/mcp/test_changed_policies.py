@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.sessions import Caller, log_of, own_directive, own_knowledge, own_tool, play, project_with_key
 from tests.mcp.test_http import Running
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -34,7 +35,7 @@ async def names(caller: Caller) -> list[str]:
     return [each.name for each in (await caller.client.list_tools()).tools]
 
 
-@pytest.mark.parametrize("words", [FORBID, '\n[policy.approval]\n"rye.execute.tool.*" = "deny"\n'])
+@pytest.mark.parametrize("words", rest_thorough(1, [FORBID, '\n[policy.approval]\n"rye.execute.tool.*" = "deny"\n']))
 def test_a_project_that_tightens_its_policy_is_obeyed_at_the_next_call(shop: Person, words: str) -> None:
     async def story(caller: Caller) -> None:
         assert (await caller.ok("rye_execute", **WRITE))["exit"] == 0
@@ -49,7 +50,7 @@ def test_a_project_that_tightens_its_policy_is_obeyed_at_the_next_call(shop: Per
     assert [line["decision"] for line in log_of(shop) if line["event"] == "deny"] == ["denied"]
 
 
-@pytest.mark.parametrize("whose", ["user", "machine"])
+@pytest.mark.parametrize("whose", rest_thorough(1, ["user", "machine"]))
 def test_a_user_or_a_machine_that_tightens_its_policy_is_obeyed_over_http(shop: Person, whose: str) -> None:
     machine = shop.write("machine.toml", "")
     shop.environment["RYE_POLICY"] = str(machine)
@@ -154,7 +155,9 @@ def dangling(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-@pytest.mark.parametrize("spoil", [damaged, not_text, fifo, folder, dangling], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "spoil", rest_thorough(2, [damaged, not_text, fifo, folder, dangling]), ids=lambda each: each.__name__
+)
 @pytest.mark.parametrize("whose", ["project", "user"])
 def test_a_policy_that_cannot_be_read_is_a_no(shop: Person, whose: str, spoil: object) -> None:
     path = shop.path("rye.toml") if whose == "project" else shop.folders.policy_file

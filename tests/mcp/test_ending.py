@@ -126,7 +126,7 @@ def is_alive(shop: Person) -> bool:
     return shop.path("build/alive").read_text("utf-8") != before
 
 
-@pytest.mark.parametrize("how", rest_thorough(2, ["end of input", "SIGTERM", "SIGHUP", "SIGINT"]))
+@pytest.mark.parametrize("how", rest_thorough(1, ["end of input", "SIGTERM", "SIGHUP", "SIGINT"]))
 def test_a_server_that_ends_sweeps_what_its_tool_left(shop: Person, how: str) -> None:
     with server(shop, "--as", "acme/work/ship") as piped:
         started(piped, shop)
@@ -142,6 +142,7 @@ def test_a_server_that_ends_sweeps_what_its_tool_left(shop: Person, how: str) ->
     assert list(Path(shop.environment["RYE_DATA_DIR"]).glob("calls/*")) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", rest_thorough(1, ["SIGTERM", "SIGHUP", "SIGINT"]))
 def test_a_server_over_http_that_ends_sweeps_what_its_tool_left(shop: Person, how: str) -> None:
     with server(shop, "--http", "127.0.0.1:0") as piped:

@@ -170,6 +170,7 @@ def test_a_server_that_cannot_be_what_was_asked_for_does_not_start(
     assert found.error["code"] == code
 
 
+@pytest.mark.thorough
 def test_nothing_but_serving_imports_the_sdk(shop: Person) -> None:
     """Every command's module, in one process; `rye mcp serve` imports it when it runs."""
     script = """

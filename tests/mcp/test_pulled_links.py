@@ -12,6 +12,7 @@ import pytest
 from rye.errors import RyeError
 from rye.workspace.items.effective_item import effective_item
 from tests.mcp.sessions import SHIP, Caller, own_directive, own_knowledge, own_tool, play, project_with_key
+from tests.scenes.effort import rest_thorough
 from tests.scenes.item_texts import knowledge
 from tests.scenes.person import Person
 
@@ -77,7 +78,7 @@ def pipe(person: Person, place: Path) -> None:
 CHANGES = [link_out, link_elsewhere, folder_link, same_bytes, link_to_folder, pipe]
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", rest_thorough(3, CHANGES))
 def test_a_server_that_runs_already_reads_nothing_through_it(
     person: Person, change: Callable[[Person, Path], None]
 ) -> None:

@@ -18,6 +18,7 @@ from rye.registry.transport import http_connection
 from rye.registry.transport.http import HttpTransport
 from rye.registry.transport.seam import Fetched, FetchError, Request
 from tests.registry.raw_server import Peer, RawServer, answer, answer_all, talking
+from tests.scenes.effort import rest_thorough
 
 ONCE = replace(REGISTRY, retries=0)
 IMPATIENT = replace(ONCE, stall_seconds=0.3, connect_seconds=0.3)
@@ -367,7 +368,7 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize(
     "environment",
-    [{}, {"NO_PROXY": "localhost"}, {"ftp_proxy": "http://127.0.0.1:1"}, {"http_proxy": ""}],
+    rest_thorough(1, [{}, {"NO_PROXY": "localhost"}, {"ftp_proxy": "http://127.0.0.1:1"}, {"http_proxy": ""}]),
     ids=repr,
 )
 def test_without_a_proxy_httpx_is_not_imported(environment: dict[str, str]) -> None:

@@ -121,7 +121,7 @@ class TestClient:
     @pytest.mark.parametrize(
         "answer",
         rest_thorough(
-            4,
+            2,
             [
                 lying(b"", 404),
                 lying(b"<html>not here</html>"),

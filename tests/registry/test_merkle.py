@@ -92,6 +92,7 @@ def test_the_root_equals_the_definition(size: int) -> None:
     assert merkle.tree_root(read(0, index) for index in range(size)) == root(size)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_every_leaf_of_every_tree_up_to_300_proves() -> None:
     for size in range(1, LEAVES + 1):

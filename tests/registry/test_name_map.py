@@ -41,6 +41,7 @@ from rye.registry.protocol.name_map import (
     update,
 )
 from rye.registry.protocol.name_map import nodes as form
+from tests.scenes.effort import rest_thorough
 
 VECTORS = Path(__file__).parents[1] / "vectors/name_map"
 FEW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -467,7 +468,9 @@ class TestLies:
 
 class TestVectors:
     @pytest.mark.parametrize(
-        "case", json.loads((VECTORS / "trees.json").read_text("ascii")), ids=lambda case: str(case["count"])
+        "case",
+        rest_thorough(8, json.loads((VECTORS / "trees.json").read_text("ascii"))),
+        ids=lambda case: str(case["count"]),
     )
     def test_roots_of_growing_maps(self, case: Mapping[str, int | str]) -> None:
         store = Store()

@@ -131,6 +131,7 @@ def test_a_head_is_accepted_and_remembered(registry: SimulatedRegistry) -> None:
     assert again == state
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_heads_are_followed_through_every_size_up_to_300() -> None:
     registry = SimulatedRegistry()

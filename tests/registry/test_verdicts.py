@@ -202,13 +202,16 @@ class TestWhoJudges:
 
     @pytest.mark.parametrize(
         "file",
-        [
-            "registry/trust/records.py",
-            "registry/protocol/statements/release.py",
-            "text/content.py",
-            "limits.py",
-            "new.py",
-        ],
+        rest_thorough(
+            1,
+            [
+                "registry/trust/records.py",
+                "registry/protocol/statements/release.py",
+                "text/content.py",
+                "limits.py",
+                "new.py",
+            ],
+        ),
     )
     def test_any_changed_or_new_file_is_other_code(self, package: Path, file: str) -> None:
         before = code_identity()
@@ -472,6 +475,7 @@ class TestOtherPrograms:
             assert time.monotonic() - started < 25  # twenty waits take thirty seconds
         assert recall(path, entries(5)) == entries(5)
 
+    @pytest.mark.thorough
     @pytest.mark.processes
     @pytest.mark.parametrize("habit", rest_thorough(1, ["keeps", "forgets"]))
     def test_programs_at_once_lose_nothing_but_what_is_forgotten(self, path: Path, habit: str) -> None:

@@ -694,6 +694,7 @@ def test_parallel_calls_write_one_chain(tmp_path: Path) -> None:
     assert (found.state, found.lines) == ("ok", 61)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_five_hundred_calls_hold_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fdatasync", lambda descriptor: None)  # it costs time, not memory

@@ -135,6 +135,7 @@ def test_words_that_do_not_fit_are_usage_errors(person: Person, words: tuple[str
     assert person.run("run", *words).code == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", rest_thorough(1, [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]))
 def test_what_a_tool_left_is_swept_when_rye_is_asked_to_end(number: signal.Signals, person: Person) -> None:
     """A tool that makes files which programs obey and then waits for Rye to be ended."""

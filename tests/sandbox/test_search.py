@@ -20,7 +20,7 @@ import pytest
 
 from rye.items import autorun
 from tests.sandbox.calling import LINUX, demanded
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 
 pytestmark = pytest.mark.processes
 NOBODY = 65534
@@ -289,7 +289,7 @@ def obeyed(seen: dict[str, Entry], at_root: bool) -> set[str]:
     return by_name | {folder for folder, each in names.items() if autorun.is_git_folder(each)}
 
 
-@pytest.mark.parametrize("seed", range(SCENES))
+@pytest.mark.parametrize("seed", rest_thorough(1, range(SCENES)))
 def test_nothing_leaves_its_grants(seed: int, run: Run, base: Path, user: int) -> None:
     chance = random.Random(seed)
     tree = Tree(chance, base, user)

@@ -287,7 +287,7 @@ def test_the_whole_document_is_taken_by_both(name: str) -> None:
     assert [error.message for error in validator(name).iter_errors(document)] == []
 
 
-@pytest.mark.parametrize("name", rest_thorough(4, list(CASES)))
+@pytest.mark.parametrize("name", rest_thorough(2, list(CASES)))
 @settings(max_examples=tries(60, 3000), deadline=None)
 @given(data=st.data())
 def test_reader_and_schema_refuse_the_same(name: str, data: st.DataObject) -> None:

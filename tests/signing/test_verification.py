@@ -26,7 +26,7 @@ from rye.signing.signature_line import (
     layout_of,
 )
 from rye.signing.verification import Verification, verify
-from tests.scenes.effort import tries
+from tests.scenes.effort import rest_thorough, tries
 from tests.scenes.shared_data import shared
 from tests.signing.samples import IDS, NOW, SAMPLES, Sample
 
@@ -405,7 +405,9 @@ def test_hypothesis_any_bytes_get_a_verdict(data: bytes, sample: Sample) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
-    [b"<directive" * 1_000_000, b"</directive>" * 900_000, b"---\n" * 2_500_000, b"#!" + b"a" * 10_000_000],
+    rest_thorough(
+        2, [b"<directive" * 1_000_000, b"</directive>" * 900_000, b"---\n" * 2_500_000, b"#!" + b"a" * 10_000_000]
+    ),
     ids=["openers", "closers", "dashes", "shebang"],
 )
 def test_ten_megabytes_are_judged_quickly(data: bytes) -> None:

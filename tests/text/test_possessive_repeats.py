@@ -15,6 +15,8 @@ from re import _parser as parser  # type: ignore[attr-defined]
 
 import pytest
 
+from tests.scenes.effort import rest_thorough
+
 ROOT = Path(__file__).parents[2]
 OF_A_GROUP = re.compile(r"\)(?:[*+?]|\{[0-9]*,?[0-9]*\})\+")
 """Matches every possessive repeat of a group, and some texts that are not patterns."""
@@ -82,7 +84,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["rye", "registry_server", "benchmarks", "tests"])
+@pytest.mark.parametrize("folder", rest_thorough(2, ["rye", "registry_server", "benchmarks", "tests"]))
 def test_no_pattern_repeats_a_group_possessively_that_old_interpreters_get_wrong(folder: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {text}"

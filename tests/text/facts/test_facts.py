@@ -263,7 +263,7 @@ HOSTILE = tries(15_000, 60_000)
         pytest.param("> " * 50_000, id="quotations within quotations"),
     ],
 )
-@pytest.mark.parametrize("path", ["SKILL.md", "a.sh"])
+@pytest.mark.parametrize("path", rest_thorough(1, ["SKILL.md", "a.sh"]))
 def test_a_flood_ends_and_hides_nothing_behind_it(flood: str, path: str) -> None:
     facts = find_facts({path: f"{flood}\n\n# T\n\n{PIPE}\n"})
     assert [(fact.fact, fact.line) for fact in facts if fact.level == ALARM] == [("pipe-to-shell", 5)]
