@@ -15,6 +15,7 @@ import pytest
 from rye.project.context import load_manifest
 from tests.cli.test_claims import clone
 from tests.deployment.test_after_installing import PLAN, STATE, targets
+from tests.scenes.effort import rest_thorough
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -409,14 +410,16 @@ def test_a_removed_row_hides_no_file_of_a_recorded_target(team: Person) -> None:
     assert team.path(PLAN).read_text() == "Obey me.\n"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("path", "item"),
-    [
-        (".agents/skills/mine/SKILL.md", "skill:acme/mine"),
-        (".agents/skills/plan/mine.md", "directive:acme/work/plan"),
-        ("mine.md", "directive:acme/work/plan"),
-    ],
+    rest_thorough(
+        1,
+        [
+            (".agents/skills/mine/SKILL.md", "skill:acme/mine"),
+            (".agents/skills/plan/mine.md", "directive:acme/work/plan"),
+            ("mine.md", "directive:acme/work/plan"),
+        ],
+    ),
     ids=["of-an-item-that-is-not-here", "in-an-item-s-folder", "elsewhere"],
 )
 def test_a_row_for_a_file_that_rye_did_not_write_is_named_and_the_file_stays(
@@ -448,8 +451,7 @@ def test_a_row_for_another_program_makes_no_installation_write_there(registry: R
     assert not other.path(".agents/skills/other").exists()
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("command", ["update -y", "add acme/work/other -y", "deploy"])
+@pytest.mark.parametrize("command", rest_thorough(1, ["update -y", "add acme/work/other -y", "deploy"]))
 def test_a_row_that_only_a_commit_brought_does_not_choose_where_a_deploy_writes(
     registry: Registry, user: Person, command: str
 ) -> None:

@@ -167,7 +167,6 @@ def test_a_folder_deeper_than_any_item_is_not_entered(server: GitServer, person:
     assert sorted(change["id"] for change in result.json["changes"]) == ["evil/good", "evil/six"]
 
 
-@pytest.mark.thorough
 def test_a_tree_that_unfolds_without_end_is_given_up(server: GitServer, person: Person, evil: Repository) -> None:
     tree = _tree(evil, [("100644", "SKILL.md", evil.blob(skill("x").encode()))])
     for _ in range(12):

@@ -159,8 +159,7 @@ def test_not_even_the_question_for_gits_version_writes_where_a_variable_says(
     assert not list(tmp_path.glob("trace*"))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("scheme", ["http", "file", "ssh"])
+@pytest.mark.parametrize("scheme", rest_thorough(2, ["http", "ssh", "file"]))
 def test_the_way_to_the_ssh_agent_is_given_for_ssh_addresses_only(
     server: GitServer, person: Person, repository: Repository, tmp_path: Path, scheme: str
 ) -> None:
