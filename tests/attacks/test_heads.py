@@ -14,6 +14,7 @@ from rye.registry.protocol.notes import NoteSignature, SignedNote, encode_base64
 from rye.registry.store.state import HeadTags, StateStore
 from rye.signing.keys import PrivateKey
 from tests.attacks.hostile_server import announces, drips, endless, unchanged
+from tests.attacks.named_attacks import of_the_tables
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Attacker, AttackRunner
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
@@ -438,7 +439,7 @@ PROOFS = (
 
 @pytest.mark.parametrize(
     "attack",
-    rest_thorough(8, [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *SNAPSHOTS, *PROOFS]),
+    rest_thorough(8, [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *SNAPSHOTS, *PROOFS], of_the_tables),
     ids=lambda attack: attack.name,
 )
 def test_the_head_is_what_the_registry_signed(runner: AttackRunner, attack: Attack) -> None:

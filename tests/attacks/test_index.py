@@ -28,6 +28,7 @@ from rye.registry.protocol.statements import Release, Takedown, parse
 from rye.registry.protocol.tiles import Tile
 from rye.registry.protocol.wire import IndexLine
 from tests.attacks.hostile_server import announces
+from tests.attacks.named_attacks import of_the_tables
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, INSTALL, LINT, UPDATE, Attack, Attacker, AttackRunner, progress, raw
 from tests.registry.simulated_registry import SimulatedRegistry
@@ -592,12 +593,12 @@ TILES = (
 )
 
 
-@pytest.mark.parametrize("attack", rest_thorough(4, SNAPSHOTS), ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(4, SNAPSHOTS, of_the_tables), ids=lambda attack: attack.name)
 def test_the_index_is_what_the_log_says(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
 
 
-@pytest.mark.parametrize("attack", rest_thorough(8, [*FILES, *TILES]), ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(8, [*FILES, *TILES], of_the_tables), ids=lambda attack: attack.name)
 def test_every_file_is_the_one_that_the_head_fixes(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
 

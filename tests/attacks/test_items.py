@@ -12,6 +12,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import FileEntry, Hook, Relation, Release
 from tests.attacks.hostile_server import announces, bomb, encoded, endless
+from tests.attacks.named_attacks import of_the_tables
 from tests.attacks.signed_items import HOOK, directive, release, signed, skill
 from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack, Attacker, AttackRunner, raw
 from tests.attacks.test_index import append_unread
@@ -449,12 +450,14 @@ def test_note_and_item_say_the_same(runner: AttackRunner, attack: Attack) -> Non
     runner.perform(attack)
 
 
-@pytest.mark.parametrize("attack", rest_thorough(4, [*PATHS, *MISPLACED]), ids=lambda attack: attack.name)
+@pytest.mark.parametrize(
+    "attack", rest_thorough(4, [*PATHS, *MISPLACED], of_the_tables), ids=lambda attack: attack.name
+)
 def test_a_name_leads_nowhere_else(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
 
 
-@pytest.mark.parametrize("attack", rest_thorough(4, CONTENT), ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(4, CONTENT, of_the_tables), ids=lambda attack: attack.name)
 def test_a_hostile_owner_hides_nothing_in_an_item(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
 

@@ -10,6 +10,7 @@ import pytest
 
 from rye.registry.protocol.notes import Signer
 from rye.registry.protocol.statements import Root
+from tests.attacks.named_attacks import of_the_tables
 from tests.attacks.simulation import Attack, Attacker, AttackRunner, progress, raw
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.effort import rest_thorough
@@ -287,6 +288,6 @@ def test_the_key_of_small_order_is_one() -> None:
         Root.parse(SimulatedRegistry().root(owners=(bytes(32),), threshold=1).text())
 
 
-@pytest.mark.parametrize("attack", rest_thorough(4, ATTACKS), ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", rest_thorough(4, ATTACKS, of_the_tables), ids=lambda attack: attack.name)
 def test_the_root_is_the_pinned_one_or_its_owners_next(runner: AttackRunner, attack: Attack) -> None:
     runner.perform(attack)
