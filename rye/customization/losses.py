@@ -13,7 +13,10 @@ A directive of an overrides file is *lost* if one of these is true:
 
 A file is *weakened* if what it took out is back: a line that it removed or replaced, or a right, a tool, a hook or a program.
 An entry of an overlay is lost if it was applied and its step is gone, one about an attached file if that file is gone. An entry
-whose file the author changed stays applied and hides the change, which is asked about as well.
+whose file the author changed stays applied and hides the change, which is asked about as well. Lines of steps that an overlay
+took out may not be back in other steps.
+
+If the item itself goes, or the name of the file means another item as well from now on, all of this is lost.
 
 What a new text means is not compared: an item can contradict an override in other words, and no one is asked about that.
 """
@@ -27,6 +30,8 @@ from msgspec import Struct
 
 from rye.customization.effective_files import CONFLICT, TreeFile
 from rye.customization.effective_text import Applied, Effective, widenings
+from rye.customization.item_overrides import OverrideSource
+from rye.customization.merge import MergeStep
 from rye.customization.overlays import Overlay
 from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, read_overrides
 from rye.errors import RyeError
@@ -79,6 +84,34 @@ def override_losses(before: Effective | None, after: Effective) -> tuple[Loss, .
         losses += _directives_lost(_View(before, was) if before and was else None, _View(after, file))
     if before is not None:
         losses += _back(before, after)
+    return tuple(losses)
+
+
+def losses_without_item(files: Sequence[OverrideSource], before: Effective | None, why: str) -> tuple[Loss, ...]:
+    """What the files of an item lose if they are for no item any more, in their order. ``before``: as for
+    :func:`override_losses`; ``why``: what becomes of the item, in words."""
+    earlier = {file.source.path: file for file in before.files} if before is not None else {}
+    losses: list[Loss] = []
+    for source in files:
+        was = earlier.get(source.path)
+        if was is not None and was.refused:
+            continue
+        held = {step.line for step in was.result.steps if step.outcome in _HOLDS} if was is not None else None
+        reading = read_overrides(source.text).file if source.contents is None else None
+        if reading is not None:
+            losses += (
+                Loss(source.shown, one.line, f"{_named(one)} has no effect: {why}", one.content)
+                for one in reading.directives
+                if held is None or one.line in held
+            )
+        elif was is not None:
+            losses += (
+                Loss(source.shown, step.line, f"{_of_file(step)} has no effect: {why}", _content(source, step.target))
+                for step in was.result.steps
+                if step.outcome in _HOLDS
+            )
+        elif source.contents is not None:
+            losses.append(Loss(source.shown, 1, f"has no effect: {why}"))
     return tuple(losses)
 
 
@@ -137,17 +170,20 @@ def _entries_lost(before: Applied | None, after: Applied) -> Iterator[Loss]:
     for step in after.result.steps if not after.refused else ():
         if before is not None and step.line not in held:
             continue
-        named = f"{step.operation} {visible(step.target)!r}"
+        named = _of_file(step)
         if step.outcome not in _HOLDS:
-            yield Loss(
-                after.source.shown, step.line, f"{named} has no effect: {step.detail}", _content(after, step.target)
-            )
+            text = _content(after.source, step.target)
+            yield Loss(after.source.shown, step.line, f"{named} has no effect: {step.detail}", text)
         elif (step.line, CONFLICT) in new:
             yield Loss(after.source.shown, step.line, f"{named} hides what the author changed in that file")
 
 
-def _content(file: Applied, path: str) -> tuple[str, ...]:
-    data = file.source.contents.files.get(path) if file.source.contents is not None else None
+def _of_file(step: MergeStep) -> str:
+    return f"{step.operation} {visible(step.target)!r}"
+
+
+def _content(source: OverrideSource, path: str) -> tuple[str, ...]:
+    data = source.contents.files.get(path) if source.contents is not None else None
     text = TreeFile.of(data, executable=False).text if data is not None else None
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 

@@ -34,6 +34,7 @@ description = "Send it."
 needs = ["{step}"]
 """
 CODE = "customization-would-be-lost"
+DISPATCH = ("--approve", "gone/work/dispatch@1.0.0")
 STEPS = "rye.workspace.installing.install_steps"
 
 
@@ -365,3 +366,125 @@ class TestLapsed:
         own.parent.mkdir(parents=True)
         own.write_text("---\nagent: gone\nbase-version: 1.0.0\nlast-reviewed: 2026-01-01\n---\n")
         self.asked(user, 0)
+
+
+@pytest.fixture(scope="module")
+def renamer(registry: Registry) -> Person:
+    acme = registry.owner("gone")
+    for name in ("work/ship", "work/dispatch"):
+        release(acme, name, "1.0.0", RULES)
+    path = acme.write(".ai/formulas/ship.formula.toml", FORMULA.format(step="check", version="1.0.0"))
+    acme.ok("sign", str(path))
+    acme.publish(str(path))
+    acme.new("role", "clerk")
+    acme.ok("sign", ".ai/roles/clerk.md")
+    acme.publish(".ai/roles/clerk.md", version="1.0.0")
+    needs = [(name, "*") for name in ("gone/work/ship", "formula:gone/ship", "role:gone/clerk")]
+    release(acme, "work/between", "1.0.0", "", depends=needs)
+    release(acme, "work/between", "1.1.0", "", depends=[("gone/work/dispatch", "*")])
+    release(acme, "work/suite", "1.0.0", "", depends=[("gone/work/between", "1.0.0")])
+    release(acme, "work/suite", "1.1.0", "", depends=[("gone/work/dispatch", "*")])
+    return acme
+
+
+class TestGone:
+    """An author renames or splits an item: what needed the old one needs another one from now on."""
+
+    @pytest.fixture
+    def suite(self, registry: Registry, renamer: Person) -> Person:
+        person = trusting(registry.user())
+        person.ok("add", "gone/work/suite@1.0.0", "--yes")
+        anything(person)
+        person.ok("install", "--yes")
+        return person
+
+    WAYS = ("override", "own override", "overlay", "role directive")
+
+    def customize(self, person: Person, way: str) -> str:
+        own = "--user" if way.startswith("own") else "--quiet"
+        if way.endswith("override"):
+            rule = str(person.write("never.md", "Never send mail.\n"))
+            person.ok("override", "new", "gone/work/ship", "## Rules", "--append", "--content", rule, own)
+            return "gone/work/ship.overrides.md"
+        if way == "overlay":
+            entry = '[[step-overrides]]\nstep_id = "check"\nmode = "append"\ndescription = "Never send mail."\n'
+            person.write(".ai/formula-overlays/ship.toml", entry)
+            return ".ai/formula-overlays/ship.toml"
+        person.write(".ai/role-directives/clerk.md", "Never send mail.\n")
+        return ".ai/role-directives/clerk.md"
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_the_item_that_is_no_longer_needed_takes_nothing_along_silently(self, suite: Person, way: str) -> None:
+        shown = self.customize(suite, way)
+        before = state(suite)
+        assert "Never send mail." in suite.ok("update", "--dry-run").stderr
+        error = suite.fails("update", "--yes", code=CODE)
+        (change,) = [each for each in error["changes"] if each["lost"]]
+        assert (change["id"], change["to"]) == ("gone/work/suite", "1.1.0")
+        (lost,) = change["lost"]
+        assert lost["path"].endswith(shown)
+        assert lost["text"] == ["Never send mail."]
+        assert state(suite) == before
+        suite.ok("update", "--yes", *DISPATCH, "--approve", "gone/work/suite@1.1.0")
+
+    def test_only_the_new_version_that_is_the_reason_is_asked_about(
+        self, registry: Registry, author: Person, renamer: Person
+    ) -> None:
+        person = trusting(registry.user())
+        person.ok("add", "gone/work/between@1.0.0", "lost/work/other@1.0.0", "--yes")
+        anything(person)
+        person.ok("install", "--yes")
+        self.customize(person, "override")
+        person.ok("update", "lost/work/other")
+        error = person.fails("update", "--yes", code=CODE)
+        assert [each["id"] for each in error["changes"] if each["lost"]] == ["gone/work/between"]
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_what_a_person_removes_is_told_and_not_asked(self, suite: Person, way: str) -> None:
+        shown = self.customize(suite, way)
+        assert shown in suite.ok("remove", "gone/work/suite").stderr
+
+    def test_an_item_of_one_s_own_with_that_name_keeps_a_role_directive(self, suite: Person) -> None:
+        suite.new("role", "clerk")
+        self.customize(suite, "role directive")
+        suite.ok("update", "--yes", *DISPATCH)
+
+
+@pytest.fixture(scope="module")
+def namesake(registry: Registry, author: Person) -> Person:
+    other = registry.owner("other")
+    release(other, "work/ship", "1.0.0", RULES)
+    release(other, "work/suite", "1.0.0", "")
+    release(other, "work/suite", "1.1.0", "", depends=[("other/work/ship", "*")])
+    return other
+
+
+class TestTakenNames:
+    """A file with the local id of an installed item is for that item alone as long as no other has this local id."""
+
+    @pytest.fixture
+    def named(self, user: Person, registry: Registry) -> Person:
+        path = user.path(".ai/overrides/lost/work/ship.overrides.md")
+        user.customize(".ai/overrides/work/ship.overrides.md", path.read_text())
+        path.unlink()
+        user.accepts()
+        assert "Never send mail." in user.ok("render", "lost/work/ship").stdout
+        return user
+
+    def test_an_item_that_is_added(self, named: Person, namesake: Person) -> None:
+        before = state(named)
+        error = named.fails("add", "other/work/ship", "--yes", code=CODE)
+        (change,) = [each for each in error["changes"] if each["lost"]]
+        assert (change["id"], change["lost"][0]["text"]) == ("other/work/ship", ["Never send mail."])
+        assert state(named) == before
+
+    def test_an_item_that_an_update_pulls_in(self, named: Person, namesake: Person) -> None:
+        named.ok("add", "other/work/suite@1.0.0", "--yes")
+        anything(named)
+        named.ok("install", "--yes")
+        named.fails("update", "other/work/suite", "--yes", code=CODE)
+        path = named.path(".ai/overrides/work/ship.overrides.md")
+        whole = named.path(".ai/overrides/lost/work/ship.overrides.md")
+        path.rename(whole)
+        named.ok("update", "other/work/suite", "--yes", "--approve", "other/work/ship@1.0.0")
+        assert "Never send mail." in named.ok("render", "lost/work/ship").stdout

@@ -7,11 +7,15 @@ and adding an item loses nothing silently. What is installed is what the files o
 make the next installation a first one.
 
 A formula's overlay is for its resolved steps, so a change of a formula that it extends or expands counts as well.
+
+An item that goes because the new version of another one needs it no longer is lost by that one: that is how an author renames or
+splits an item. What a person removes takes its customizations along, which is said and not asked. An item that is added can take
+a name away: a file that is named by the local id alone is for none of two items with that id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,23 +26,25 @@ from msgspec.structs import replace
 from rye.consent.ask import Ask
 from rye.customization.effective_files import Tree, TreeFile, changed_paths, tree_of_row
 from rye.customization.effective_text import Effective
-from rye.customization.losses import Loss, overlay_losses, override_losses
+from rye.customization.item_overrides import OverrideSource, named_for
+from rye.customization.losses import Loss, losses_without_item, overlay_losses, override_losses
 from rye.customization.overlay_files import in_force
 from rye.customization.overlays import Overlay, apply_overlay
-from rye.customization.places import OVERLAY_SUFFIX, rye_places
+from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, rye_places
 from rye.customization.recheck import check_overrides, findings, overrides_of
 from rye.errors import RyeError
 from rye.installation.plan import ItemChange, Plan
 from rye.items.attached import attached_files
 from rye.items.formula.model import Formula
 from rye.items.formula.resolution import resolve
-from rye.items.identity import Identity, Reference, is_segment
+from rye.items.identity import Identity, Reference, is_segment, lookup_key
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions, Source
 from rye.limits import CONTENT
 from rye.project.lock_file import item_path
-from rye.project.spaces import entries_of, find
+from rye.project.spaces import Spaces, entries_of, find
 from rye.storage.safe_files import read_bytes
+from rye.text.line_form import read_form
 from rye.workspace.trusting.customization_facts import installed_file
 
 if TYPE_CHECKING:
@@ -92,10 +98,46 @@ def fit(session: InstallSession, prepared: Prepared) -> Fit:
             notes += (f"override of {change.identity.id}: {line}" for line in said)
             if lost:
                 losses[change.identity] = lost
-    for identity, more in _of_overlays(session, prepared, {change.identity for change in changed}):
-        losses[identity] = (*losses.get(identity, ()), *more)
-    notes += _left_behind(session, prepared.plan)
+    gone = {
+        change.identity: _causes(prepared.plan, change.identity) for change in prepared.plan.changes if _goes(change)
+    }
+    touched = {*(change.identity for change in changed), *gone}
+    found = (
+        *_without_item(session, gone),
+        *_without_role(session, prepared, gone),
+        *_of_taken_names(session, prepared),
+        *_of_overlays(session, prepared, touched),
+    )
+    for identity, more in found:
+        for cause in gone.get(identity, (identity,)):
+            losses[cause] = (*losses.get(cause, ()), *(loss for loss in more if loss not in losses.get(cause, ())))
+        if identity in gone and not gone[identity]:
+            shown = dict.fromkeys(loss.shown for loss in more)
+            notes += (f"{each} has nothing to change in this project once {identity} is removed" for each in shown)
     return Fit(losses, tuple(notes))
+
+
+def _goes(change: ItemChange) -> bool:
+    return change.new is None
+
+
+def _causes(plan: Plan, gone: Identity) -> tuple[Identity, ...]:
+    """The items whose new versions are why an item goes: they needed it until now, or what goes with it. None if a person
+    removed it, or what needed it."""
+    changes = {change.identity: change for change in plan.changes}
+    causes: set[Identity] = set()
+    waiting, seen = [gone], {gone}
+    while waiting:
+        name = str(waiting.pop())
+        for identity, change in changes.items():
+            if change.old is None or identity in seen or name not in change.old.dependencies:
+                continue
+            seen.add(identity)
+            if change.new is None:
+                waiting.append(identity)
+            elif name not in change.new.dependencies:
+                causes.add(identity)
+    return tuple(sorted(causes))
 
 
 def _is_new(session: InstallSession, change: ItemChange) -> bool:
@@ -159,24 +201,11 @@ def _of_overrides(
         return (), (error.message,)
     if not files:
         return (), ()
-    options = ReadOptions(tools=session.manifest.tools)
-    widening = session.policies.allow_override_widening(session.manifest)
-
-    def judged(data: bytes, row: LockedItem, attached: Tree) -> Effective:
-        return check_overrides(
-            data.decode("utf-8", "replace"),
-            files,
-            identity,
-            version=row.version,
-            today=session.context.now().date(),
-            widening_allowed=widening,
-            options=options,
-            attached=attached,
-        )
-
-    after = judged(item.data, item.locked, tree_of_row(item.locked, item.attached))
+    after = _judged(session, item.locked, files, item.data, tree_of_row(item.locked, item.attached))
     old, installed = change.old, _installed(session, change.old)
-    before = judged(installed.data, old, installed.tree) if installed is not None and old is not None else None
+    before = None
+    if installed is not None and old is not None:
+        before = _judged(session, old, files, installed.data, installed.tree)
     losses = override_losses(before, after)
     told = {(loss.shown, loss.line) for loss in losses}
     strict = session.request.strict_overrides
@@ -186,18 +215,96 @@ def _of_overrides(
     return losses, said
 
 
-def _left_behind(session: InstallSession, plan: Plan) -> Iterator[str]:
-    """Overrides whose item goes."""
-    for change in plan.changes:
-        if change.action != "remove" or change.identity.kind not in KINDS.overridable():
+def _judged(
+    session: InstallSession, row: LockedItem, files: Sequence[OverrideSource], data: bytes, attached: Tree
+) -> Effective:
+    """The item's text and files with the overrides."""
+    return check_overrides(
+        data.decode("utf-8", "replace"),
+        files,
+        row.identity,
+        version=row.version,
+        today=session.context.now().date(),
+        widening_allowed=session.policies.allow_override_widening(session.manifest),
+        options=ReadOptions(tools=session.manifest.tools),
+        attached=attached,
+    )
+
+
+def _without_item(session: InstallSession, gone: Iterable[Identity]) -> Iterator[tuple[Identity, tuple[Loss, ...]]]:
+    """What overrides lose whose item goes."""
+    rows = session.before.lock.by_identity()
+    for identity in gone:
+        if identity.kind in KINDS.overridable():
+            files = _files_of(session, identity)
+            if files:
+                yield identity, _lost_without(session, rows[identity], files, f"{identity} is removed")
+
+
+def _of_taken_names(session: InstallSession, prepared: Prepared) -> Iterator[tuple[Identity, tuple[Loss, ...]]]:
+    """What overrides lose that are named by a local id which an item that is added has, too: it says no longer which one is
+    meant."""
+    stay = {row.identity for row in prepared.rows}
+    for change in prepared.plan.changes:
+        added = change.identity
+        if change.action != "add" or added.kind not in KINDS.overridable():
             continue
-        try:
-            files = overrides_of(session.context.home, session.before.project, change.identity)
-        except RyeError:
+        for row in session.before.lock.items:
+            other = row.identity
+            is_same = other.kind == added.kind and lookup_key(other.local_id) == lookup_key(added.local_id)
+            if not is_same or other not in stay:
+                continue
+            files = tuple(file for file in _files_of(session, other) if not _is_whole(session, file, other))
+            if files:
+                yield added, _lost_without(session, row, files, f"{other.local_id!r} would mean {added} as well")
+
+
+def _is_whole(session: InstallSession, file: OverrideSource, identity: Identity) -> bool:
+    """Whether a file of an installed item has the whole id for its name."""
+    places = rye_places(session.context.home, session.before.project)
+    folder = next(folder for folder in places.overrides if folder.level == file.level)
+    named = named_for(folder, file.path)
+    return named is not None and named.id == identity.id
+
+
+def _files_of(session: InstallSession, identity: Identity) -> tuple[OverrideSource, ...]:
+    """The item's overrides files; none if they cannot be read, since they have no effect then."""
+    try:
+        return overrides_of(session.context.home, session.before.project, identity)
+    except RyeError:
+        return ()
+
+
+def _lost_without(
+    session: InstallSession, row: LockedItem, files: tuple[OverrideSource, ...], why: str
+) -> tuple[Loss, ...]:
+    installed = _installed(session, row)
+    before = _judged(session, row, files, installed.data, installed.tree) if installed is not None else None
+    return losses_without_item(files, before, why)
+
+
+# -- role directives ---------------------------------------------------------------------------------------------------
+
+
+def _without_role(
+    session: InstallSession, prepared: Prepared, gone: Iterable[Identity]
+) -> Iterator[tuple[Identity, tuple[Loss, ...]]]:
+    """What role directives lose whose role goes."""
+    home, project = session.context.home, session.before.project
+    left = {row.identity.local_id for row in prepared.rows if row.kind == "role"}
+    for identity in gone:
+        if identity.kind != "role" or identity.local_id in left:
             continue
-        for file in files:
-            if file.level == "project":
-                yield f"{file.shown} has no item to change once {change.identity} is removed; remove it as well"
+        spaces = Spaces(home, project, session.manifest.namespace)
+        own = (entry for entry in spaces.every() if entry.space != "installed" and entry.location.kind == "role")
+        if any(entry.location.name == identity.local_id for entry in own):
+            continue
+        for folder in rye_places(home, project).role_directives:
+            path = folder.file(identity.local_id, DIRECTIVE_SUFFIX)
+            text = read_form(folder.text(path) or "")[0].strip()
+            if text:
+                what = f"has no effect: {identity} is removed"
+                yield identity, (Loss(folder.shown(path), 1, what, tuple(text.split("\n"))),)
 
 
 # -- overlays ----------------------------------------------------------------------------------------------------------
@@ -220,6 +327,8 @@ class _Texts:
     def formula(self, path: Path) -> Formula:
         """The formula in a file. Raises RyeError if it cannot be read or has errors."""
         identity = self.identities.get(path)
+        if identity is None and self.is_packaged(path):
+            raise RyeError("no-such-item", f"{path.name} is removed")
         if identity is not None:
             self.read.add(identity)
             data = self._texts.get(identity)
@@ -275,7 +384,7 @@ def _of_overlays(
     old = {identity: files.data if files is not None else None for identity, files in found.items()}
     before = _Texts(session, session.before.lock.items, old)
     after = _Texts(session, prepared.rows, {identity: item.data for identity, item in prepared.items.items()})
-    for path in sorted(_formula_files(session, after, names)):
+    for path in sorted(_formula_files(session, before, after, names)):
         force = in_force(places, path.name.removesuffix(KINDS["formula"].suffixes[0]))
         overlay, source = force.choice.overlay, force.source
         if overlay is None or source is None:
@@ -286,8 +395,9 @@ def _of_overlays(
             yield from ((identity, lost) for identity in sorted((before.read | after.read) & formulas))
 
 
-def _formula_files(session: InstallSession, after: _Texts, names: set[str]) -> set[Path]:
-    """The files of the formulas with these names: the installed ones after the change, and the project's and the user's own."""
+def _formula_files(session: InstallSession, before: _Texts, after: _Texts, names: set[str]) -> set[Path]:
+    """The files of the formulas with these names: the installed ones, those that go among them, and the project's and the user's
+    own."""
     home, project = session.context.home, session.before.project
     own = [
         entry.path
@@ -296,7 +406,7 @@ def _formula_files(session: InstallSession, after: _Texts, names: set[str]) -> s
         if entry.location.kind == "formula"
     ]
     suffix = KINDS["formula"].suffixes[0]
-    return {path for path in (*after.identities, *own) if path.name.removesuffix(suffix) in names}
+    return {path for path in (*before.identities, *after.identities, *own) if path.name.removesuffix(suffix) in names}
 
 
 def _earlier(before: _Texts, path: Path, overlay: Overlay) -> tuple[str, ...] | None:

@@ -304,9 +304,8 @@ def _fetched(
 def _fit(session: InstallSession, prepared: Prepared) -> Fit | None:
     """How the customizations fit what is about to be installed; None without customizations."""
     project, own = session.before.project, session.context.home.user_space
-    if not any(
-        path.is_dir() for path in (project.overrides, project.overlays, own / "overrides", own / "formula-overlays")
-    ):
+    folders = (project.overrides, project.overlays, project.role_directives)
+    if not any(path.is_dir() or (own / path.name).is_dir() for path in folders):
         return None
     return customization_losses.fit(session, prepared)
 
