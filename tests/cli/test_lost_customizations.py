@@ -248,6 +248,16 @@ class TestOverlays:
         assert state(shipping) == before
         shipping.ok("update", "formula:lost/ship@1.1.0", "--approve", "formula:lost/ship@1.1.0")
 
+    def test_what_it_took_out_does_not_come_back_in_another_step(self, author: Person, shipping: Person) -> None:
+        again = FORMULA.format(step="check", version="1.0.1").replace('"Send it."', '"Prepare it."')
+        again += '\n[[steps]]\nid = "post"\ntitle = "Post"\ndescription = "Send it."\nneeds = ["send"]\n'
+        path = author.write(".ai/formulas/ship.formula.toml", again)
+        author.ok("sign", str(path))
+        author.publish(str(path))
+        shipping.write(".ai/formula-overlays/ship.toml", '[[step-overrides]]\nstep_id = "send"\nmode = "skip"\n')
+        error = shipping.fails("update", "formula:lost/ship@1.0.1", "--yes", code=CODE)
+        assert error["changes"][0]["lost"][0]["text"] == ["Send it."]
+
     def test_another_formula_that_extends_it_counts(self, shipping: Person) -> None:
         shipping.path(".ai/formula-overlays/ship.toml").rename(shipping.path(".ai/formula-overlays/mine.toml"))
         shipping.write(

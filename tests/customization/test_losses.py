@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,10 +13,11 @@ from hypothesis import strategies as st
 
 from rye.customization.effective_text import Effective, effective, reader
 from rye.customization.item_overrides import OverrideSource
-from rye.customization.losses import overlay_losses, override_losses
-from rye.customization.overlays import Overlay, StepOverride
+from rye.customization.losses import Overlaid, overlay_losses, override_losses
+from rye.customization.overlays import Overlay, StepOverride, apply_overlay
 from rye.customization.recheck import check_overrides
 from rye.errors import RyeError
+from rye.items.formula.model import Step
 from rye.items.identity import Identity
 from rye.items.location import Location
 from rye.items.reading import ReadOptions
@@ -24,6 +27,8 @@ from tests.scenes.effort import tries
 
 HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
 SKILL = "---\nname: sage\ndescription: Says what is wise.\n{fields}---\n\n# Sage\n\n{body}"
+
+CHECK, SEND = Step(id="check"), Step(id="send")
 
 
 def skill(body: str, fields: str = "") -> str:
@@ -160,6 +165,21 @@ class TestWhatAgentsRead:
         assert self.lost("agent", None, text, directive("append", "## Notes", "More."))
         assert self.lost("agent", None, text, directive("append", "## System Prompt", "More.")) == []
 
+    def test_an_input_that_it_names_and_the_item_no_longer_declares(self) -> None:
+        """Rendering would ask for a value that no declared input takes."""
+        named = directive("append", "## Rules", "Never send {input:service}.")
+        plain = directive_text("work/sage") + f"\n{DIRECTIVE_RULES}"
+
+        def declares(name: str) -> str:
+            declared = f'<inputs><input name="{name}" type="string" required="true">Which</input></inputs><outputs>'
+            return plain.replace("<outputs>", declared)
+
+        (what,) = self.lost("directive", declares("service"), declares("app"), named)
+        assert "does not fit any more" in what
+        assert "{input:service}" in what
+        assert self.lost("directive", declares("service"), declares("service").replace("Which", "What"), named) == []
+        assert self.lost("directive", plain, declares("app"), named) == []  # it did not fit before
+
     def test_what_agents_never_read_is_not_lost(self) -> None:
         text = f"{AGENT}\n## Notes\n\nBy hand.\n"
         newer = text.replace("By hand", "By heart")
@@ -169,19 +189,58 @@ class TestWhatAgentsRead:
 class TestOverlays:
     OVERLAY = Overlay((StepOverride("check", "append", "Never skip.", 3), StepOverride("send", "skip", None, 8)))
 
+    def lost(
+        self, before: tuple[Step, ...] | None, after: tuple[Step, ...], *, overlay: Overlay = OVERLAY
+    ) -> list[str]:
+        until_now = self.overlaid(before, overlay) if before is not None else None
+        return [loss.what for loss in overlay_losses("ship.toml", overlay, until_now, self.overlaid(after, overlay))]
+
+    def overlaid(self, steps: tuple[Step, ...], overlay: Overlay, *variables: str) -> Overlaid:
+        return Overlaid(steps, apply_overlay(steps, overlay).steps, frozenset(variables))
+
     def test_entries_whose_step_goes(self) -> None:
-        (loss,) = overlay_losses("ship.toml", self.OVERLAY, ("check", "send"), ("verify", "send"))
+        (loss,) = overlay_losses(
+            "ship.toml",
+            self.OVERLAY,
+            self.overlaid((CHECK, SEND), self.OVERLAY),
+            self.overlaid((Step(id="verify"), SEND), self.OVERLAY),
+        )
         assert (loss.line, loss.text) == (3, ("Never skip.",))
-        assert overlay_losses("ship.toml", self.OVERLAY, ("check", "send"), ("check", "send", "more")) == ()
+        assert self.lost((CHECK, SEND), (CHECK, SEND, Step(id="more"))) == []
 
     def test_entries_that_were_stale_are_not_lost_again(self) -> None:
-        assert overlay_losses("ship.toml", self.OVERLAY, ("send",), ("send",)) == ()
-        assert len(overlay_losses("ship.toml", self.OVERLAY, None, ("send",))) == 1
+        assert self.lost((SEND, Step(id="more")), (SEND, Step(id="more"))) == []
+        assert len(self.lost(None, (SEND, Step(id="more")))) == 1
 
     def test_a_formula_that_has_no_steps_any_more_loses_all(self) -> None:
         refused = RyeError("overlay-without-steps", "It renders no steps.")
-        assert len(overlay_losses("ship.toml", self.OVERLAY, ("check", "send"), refused)) == 2
-        assert overlay_losses("ship.toml", self.OVERLAY, (), refused) == ()
+        before = self.overlaid((CHECK, SEND), self.OVERLAY)
+        assert len(overlay_losses("ship.toml", self.OVERLAY, before, refused)) == 2
+        assert overlay_losses("ship.toml", self.OVERLAY, Overlaid(), refused) == ()
+
+    @pytest.mark.parametrize("part", ["title", "description", "acceptance"])
+    def test_what_a_step_said_that_was_skipped_comes_back_in_another_one(self, part: Any) -> None:
+        """The step keeps its id and says something harmless."""
+        send, again = (replace(Step(id=name), **{part: "Send it to everybody."}) for name in ("send", "post"))
+        empty = Step(id="send", description="Nothing to do.")
+        assert self.lost((CHECK, send), (CHECK, empty, again)) == ["what it took out of the steps is back"]
+        assert self.lost((CHECK, send), (CHECK, empty)) == []
+        assert self.lost((CHECK, send), (CHECK, Step(id="send", description="Send it to all."))) == []
+
+    def test_what_a_step_said_that_was_replaced_comes_back_in_another_one(self) -> None:
+        report = Overlay((StepOverride("send", "replace", "Report it here.", 3),))
+        before = (CHECK, Step(id="send", description="Post it.\nThen wait."))
+        after = (Step(id="check", description="Then wait."), SEND)
+        assert self.lost(before, after, overlay=report) == ["what it took out of the steps is back"]
+        assert self.lost(before, before, overlay=report) == []
+
+    def test_a_variable_that_an_entry_names_goes(self) -> None:
+        named = Overlay((StepOverride("send", "append", "Never send {{version}}.", 3),))
+        before, after = (self.overlaid((CHECK, SEND), named, name) for name in ("version", "release"))
+        (loss,) = overlay_losses("ship.toml", named, before, after)
+        assert loss.what.endswith("{{version}}")
+        assert overlay_losses("ship.toml", named, after, after) == ()
+        assert overlay_losses("ship.toml", named, before, before) == ()
 
 
 # -- the law -----------------------------------------------------------------------------------------------------------

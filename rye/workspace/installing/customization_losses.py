@@ -27,7 +27,7 @@ from rye.consent.ask import Ask
 from rye.customization.effective_files import Tree, TreeFile, changed_paths, tree_of_row
 from rye.customization.effective_text import Effective
 from rye.customization.item_overrides import OverrideSource, named_for
-from rye.customization.losses import Loss, losses_without_item, overlay_losses, override_losses
+from rye.customization.losses import Loss, Overlaid, losses_without_item, overlay_losses, override_losses
 from rye.customization.overlay_files import in_force
 from rye.customization.overlays import Overlay, apply_overlay
 from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, rye_places
@@ -390,7 +390,7 @@ def _of_overlays(
         if overlay is None or source is None:
             continue  # a malformed overlay never had an effect
         before.read, after.read = set(), set()
-        lost = overlay_losses(source.shown, overlay, _earlier(before, path, overlay), _steps(after, path, overlay))
+        lost = overlay_losses(source.shown, overlay, _earlier(before, path, overlay), _overlaid(after, path, overlay))
         if lost:
             yield from ((identity, lost) for identity in sorted((before.read | after.read) & formulas))
 
@@ -409,21 +409,21 @@ def _formula_files(session: InstallSession, before: _Texts, after: _Texts, names
     return {path for path in (*before.identities, *after.identities, *own) if path.name.removesuffix(suffix) in names}
 
 
-def _earlier(before: _Texts, path: Path, overlay: Overlay) -> tuple[str, ...] | None:
-    """The ids of the steps until now; none if the overlay could not be applied, and None if they are not known."""
+def _earlier(before: _Texts, path: Path, overlay: Overlay) -> Overlaid | None:
+    """The formula until now; without steps if the overlay could not be applied, and None if they are not known."""
     if path not in before.identities and before.is_packaged(path):
         return None  # the formula is new here
-    steps = _steps(before, path, overlay)
+    steps = _overlaid(before, path, overlay)
     if not isinstance(steps, RyeError):
         return steps
-    return None if before.read & before.unknown else ()
+    return None if before.read & before.unknown else Overlaid()
 
 
-def _steps(texts: _Texts, path: Path, overlay: Overlay) -> tuple[str, ...] | RyeError:
-    """The ids of a formula's steps; the error if the overlay cannot be applied to it."""
+def _overlaid(texts: _Texts, path: Path, overlay: Overlay) -> Overlaid | RyeError:
+    """A formula with the overlay; the error if it cannot be applied."""
     try:
         resolved = texts.resolved(path)
-        apply_overlay(resolved.steps, overlay, formula_type=resolved.type)
+        told = apply_overlay(resolved.steps, overlay, formula_type=resolved.type).steps
     except RyeError as error:
         return error
-    return tuple(step.id for step in resolved.steps)
+    return Overlaid(resolved.steps, told, frozenset(variable.name for variable in resolved.vars))
