@@ -85,6 +85,7 @@ def override_losses(before: Effective | None, after: Effective) -> tuple[Loss, .
         was = earlier.get(file.source.path)
         if file.source.contents is not None:
             losses += _entries_lost(was, file)
+            losses += _bits_hidden(before, after, file) if before is not None and was is not None else ()
             continue
         losses += _directives_lost(_View(before, was) if before and was else None, _View(after, file))
     if before is not None:
@@ -191,6 +192,18 @@ def _entries_lost(before: Applied | None, after: Applied) -> Iterator[Loss]:
             yield Loss(after.source.shown, step.line, f"{named} has no effect: {step.detail}", text)
         elif (step.line, CONFLICT) in new:
             yield Loss(after.source.shown, step.line, f"{named} hides what the author changed in that file")
+
+
+def _bits_hidden(before: Effective, after: Effective, file: Applied) -> Iterator[Loss]:
+    """Entries that hide that the author made a file executable, or took that away, and changed nothing else in it."""
+    for step in file.result.steps if not file.refused else ():
+        was, now = before.base_tree.get(step.target), after.base_tree.get(step.target)
+        kept = after.tree.get(step.target)
+        if was is None or now is None or kept is None or was.executable == now.executable or was.sha256 != now.sha256:
+            continue
+        if kept.executable != now.executable:
+            bit = "made it executable" if now.executable else "made it not executable any more"
+            yield Loss(file.source.shown, step.line, f"{_of_file(step)} hides that the author {bit}")
 
 
 def _of_file(step: MergeStep) -> str:

@@ -28,10 +28,12 @@ from rye.limits import OVERRIDES
 from rye.project.layout import Project
 from rye.storage.home import Home
 from rye.storage.opened_folder import OpenedFolder, opened_folder
-from rye.storage.safe_files import read_bytes
+from rye.storage.safe_files import LockTimeout, read_bytes
 
 OVERLAY_SUFFIX = ".toml"
 DIRECTIVE_SUFFIX = ".md"
+_LOCK_SECONDS = 10.0
+"""How long a run waits for another one that writes in the same folder."""
 
 
 class Folder(Struct, frozen=True):
@@ -76,14 +78,18 @@ class Folder(Struct, frozen=True):
             folder.replace(name, data)
 
     def replace(self, path: Path, before: bytes | None, data: bytes) -> bool:
-        """Write a file that still has the bytes ``before`` (None: that is not there); False if it was changed since.
+        """Write a file that still has the bytes ``before`` (None: that is not there); False if it was changed since, or
+        another run is changing it.
 
         Raises as :meth:`write` does."""
-        with self._opened(path) as (folder, name):
-            if not folder.has(name, before):
-                return False
-            folder.replace(name, data)
-            return True
+        try:
+            with self._opened(path) as (folder, name), folder.alone(_LOCK_SECONDS):
+                if not folder.has(name, before):
+                    return False
+                folder.replace(name, data)
+                return True
+        except LockTimeout:
+            return False
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[tuple[OpenedFolder, str]]:

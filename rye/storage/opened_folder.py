@@ -186,11 +186,30 @@ class OpenedFolder(Struct, frozen=True):
                 self._lock(name, seconds, held)
             yield
 
-    def _lock(self, name: str, seconds: float, held: ExitStack) -> None:
+    @contextmanager
+    def alone(self, seconds: float) -> Iterator[None]:
+        """Hold the folder itself for the block, so that of several runs one writes at a time, waiting at most ``seconds``. No
+        file is left behind. A folder that the system cannot lock, or this user cannot list, is not held. Raises LockTimeout."""
+        with ExitStack() as held:
+            if self.descriptor is not None:
+                try:
+                    self._lock(".", seconds, held, os.O_RDONLY | os.O_DIRECTORY)
+                except LockTimeout:
+                    raise
+                except OSError:
+                    pass
+            yield
+
+    def _lock(
+        self,
+        name: str,
+        seconds: float,
+        held: ExitStack,
+        flags: int = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0),
+    ) -> None:
         from filelock import lock_descriptor  # slow to import, and only needed by code that writes
 
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(name, flags, 0o644, dir_fd=self.descriptor)
+        descriptor = os.open(name, flags | os.O_CLOEXEC, 0o644, dir_fd=self.descriptor)
         held.callback(os.close, descriptor)  # which gives the lock back
         until = time.monotonic() + seconds
         while not lock_descriptor(descriptor, blocking=False):

@@ -83,6 +83,17 @@ def test_who_gives_up_keeps_the_text_beside_and_the_file_as_it_was(person: Perso
     assert good.with_name("flow.toml.rejected").read_text() == "broken\n"
 
 
+def test_a_text_that_was_kept_before_stays(person: Person) -> None:
+    person.write(".ai/formula-overlays/flow.toml.rejected", "an hour's work\n")
+    person.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
+    script = person.home / "editor"
+    script.write_text('#!/bin/sh\necho broken > "$1"\n')
+    for kept in ("flow.toml.rejected.1", "flow.toml.rejected.2"):
+        assert kept in person.run("overlay", "edit", "flow").stderr
+        assert person.path(f".ai/formula-overlays/{kept}").read_text() == "broken\n"
+    assert person.path(".ai/formula-overlays/flow.toml.rejected").read_text() == "an hour's work\n"
+
+
 def test_a_file_that_changes_meanwhile_is_not_overwritten(person: Person) -> None:
     path = person.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
     script = person.home / "editor"

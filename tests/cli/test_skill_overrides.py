@@ -9,7 +9,7 @@ import pytest
 
 from tests.scenes.installed import install, project_with_targets
 from tests.scenes.item_texts import skill
-from tests.scenes.person import Person
+from tests.scenes.person import Person, at_once
 from tests.scenes.registry import Registry
 
 FILL, CHECK, NOTES = "scripts/fill.py", "scripts/check.sh", "notes.md"
@@ -205,24 +205,64 @@ class TestFiles:
         shop.ok("override", "check")
 
 
+@pytest.mark.processes
+def test_of_several_runs_at_once_none_undoes_another(shop: Person) -> None:
+    """Each either has its entry in the file, or says that it has not."""
+    files = [f"extra{number}.md" for number in range(4)]
+    for name in files:
+        shop.write(name, f"{name}\n")
+    words = ("override", "new", "acme/pdf", "--add", "--file")
+    runs = at_once(*((shop, (*words, name, "--content", name, "--json")) for name in files))
+    entries = shop.path(".ai/overrides/acme/pdf.files.toml").read_text()
+    for name, done in zip(files, runs, strict=True):
+        assert (done.code == 0) is (f'path = "{name}"' in entries), done
+        assert done.code == 0 or done.error["code"] == "changed-meanwhile"
+    for name in files:
+        shop.ok(*words, name, "--content", name)
+    assert [shop.path(f".ai/overrides/acme/pdf.files/{name}").read_text() for name in files] == [
+        f"{n}\n" for n in files
+    ]
+    shop.ok("override", "check", "--strict")
+
+
+@pytest.mark.parametrize("changed", ["pdf.files.toml", f"pdf.files/{FILL}"])
+def test_what_somebody_writes_meanwhile_is_left_alone(
+    shop: Person, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    shop.write("given", "print('ours')\n")
+    shop.ok("override", "new", "acme/pdf", "--file", FILL, "--replace", "--content", "given")
+    path = shop.path(f".ai/overrides/acme/{changed}")
+    path.write_text(path.read_text() + "# by hand\n")
+    by_hand = path.read_text()
+
+    def require(_: object) -> None:
+        path.write_text(by_hand + "# and more\n")
+
+    monkeypatch.setattr("rye.workspace.customizing.file_overriding._require_valid", require)
+    shop.write("given", "print('again')\n")
+    shop.fails("override", "new", "acme/pdf", "--file", FILL, "--content", "given", code="changed-meanwhile")
+    assert path.read_text() == by_hand + "# and more\n"
+
+
 # -- new versions ------------------------------------------------------------------------------------------------------
 
 
-def release(author: Person, version: str, files: dict[str, str]) -> None:
+def release(author: Person, version: str, files: dict[str, str], *, executable: str | None = None) -> None:
     folder = author.path(".ai/skills/pdf")
     for old in sorted(folder.rglob("*")) if folder.exists() else ():
         if old.is_file():
             old.unlink()
     author.write(".ai/skills/pdf/SKILL.md", skill("pdf").replace('"1.0.0"', f'"{version}"'))
     for path, text in files.items():
-        author.write(f".ai/skills/pdf/{path}", text)
+        author.write(f".ai/skills/pdf/{path}", text).chmod(0o755 if path == executable else 0o644)
     author.ok("sign", ".ai/skills/pdf")
     author.publish(".ai/skills/pdf")
 
 
 @pytest.fixture(scope="module")
 def author(registry: Registry) -> Person:
-    """1.1.0 changes another file, 1.2.0 changes ``fill.py``, 1.3.0 renames it, 1.4.0 has ours, 1.5.0 adds ``more.py``."""
+    """1.1.0 changes another file, 1.2.0 changes ``fill.py``, 1.3.0 renames it, 1.4.0 has ours, 1.5.0 adds ``more.py``,
+    1.6.0 makes ``fill.py`` executable."""
     person = registry.owner("forms")
     release(person, "1.0.0", {FILL: "print(1)\n", NOTES: "One.\n"})
     release(person, "1.1.0", {FILL: "print(1)\n", NOTES: "Two.\n"})
@@ -230,6 +270,7 @@ def author(registry: Registry) -> Person:
     release(person, "1.3.0", {"scripts/form.py": "print(1)\n", NOTES: "Two.\n"})
     release(person, "1.4.0", {FILL: "print('ours')\n", NOTES: "Two.\n"})
     release(person, "1.5.0", {FILL: "print(1)\n", NOTES: "Two.\n", "scripts/more.py": "print('theirs')\n"})
+    release(person, "1.6.0", {FILL: "print(1)\n", NOTES: "Two.\n"}, executable=FILL)
     return person
 
 
@@ -312,6 +353,20 @@ class TestNewVersions:
         update(team, "1.1.0", "--approve", APPROVE.format("1.1.0"))
         assert {file["path"] for file in team.ok("show", "forms/pdf", "--json").json["files"]} == {FILL}
         assert team.run("ci").code == 1
+
+    @pytest.mark.parametrize(("before", "after"), [("1.0.0", "1.6.0"), ("1.6.0", "1.1.0")])
+    def test_a_bit_alone_that_the_author_changed_is_asked_about(self, team: Person, before: str, after: str) -> None:
+        """The replacement keeps the bit of the file that it was made from."""
+        update(team, before, "--approve", APPROVE.format(before))
+        team.ok("override", "new", "forms/pdf", "--file", FILL)
+        error = team.fails("update", f"forms/pdf@{after}", "--yes", code="customization-would-be-lost")
+        ((lost,),) = (change["lost"] for change in error["changes"] if change["lost"])
+        assert "executable" in lost["message"]
+        update(team, after, "--approve", APPROVE.format(after))
+        team.ok("override", "new", "forms/pdf", "--file", FILL)
+        assert ("executable = true" in team.path(".ai/overrides/forms/pdf.files.toml").read_text()) is (
+            after == "1.6.0"
+        )
 
     def test_an_added_file_that_the_author_has_now_is_a_conflict(self, team: Person) -> None:
         content = team.write("given", "print('added')\n")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,9 +218,10 @@ class TestOverlays:
         assert overlay_losses("ship.toml", self.OVERLAY, Overlaid(), refused) == ()
 
     @pytest.mark.parametrize("part", ["title", "description", "acceptance"])
-    def test_what_a_step_said_that_was_skipped_comes_back_in_another_one(self, part: Any) -> None:
+    def test_what_a_step_said_that_was_skipped_comes_back_in_another_one(self, part: str) -> None:
         """The step keeps its id and says something harmless."""
-        send, again = (replace(Step(id=name), **{part: "Send it to everybody."}) for name in ("send", "post"))
+        said: dict[str, Any] = {part: "Send it to everybody."}
+        send, again = (Step(id=name, **said) for name in ("send", "post"))
         empty = Step(id="send", description="Nothing to do.")
         assert self.lost((CHECK, send), (CHECK, empty, again)) == ["what it took out of the steps is back"]
         assert self.lost((CHECK, send), (CHECK, empty)) == []

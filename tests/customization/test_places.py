@@ -16,6 +16,7 @@ from rye.errors import RyeError, UsageError
 from rye.limits import OVERRIDES
 from rye.project.layout import Project
 from rye.storage.home import Home
+from rye.storage.opened_folder import opened_folder
 
 
 @pytest.fixture
@@ -123,3 +124,17 @@ def test_hidden_text_never_gets_into_a_prompt(home: Home, project: Project, char
 @pytest.mark.parametrize("text", [".".join(["a"] * 250_000) + "=1", "x=" + "[" * 200_000, "x=" + "{a=" * 200_000])
 def test_hostile_toml_is_refused_at_once(text: str) -> None:
     assert read_overlay(text).overlay is None
+
+
+def test_of_two_runs_that_write_at_once_one_waits(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have read the same file. The second looks at it only after the first has written."""
+    folder = Folder("project", project.overrides, project.root, project.root)
+    path = project.overrides / "one.md"
+    folder.write(path, b"read")
+    with opened_folder(project.overrides) as held, held.alone(1):
+        monkeypatch.setattr("rye.customization.places._LOCK_SECONDS", 0.01)
+        assert not folder.replace(path, b"read", b"second")
+    assert path.read_bytes() == b"read"
+    assert folder.replace(path, b"read", b"first")
+    assert not folder.replace(path, b"read", b"second")
+    assert (path.read_bytes(), os.listdir(project.overrides)) == (b"first", ["one.md"])

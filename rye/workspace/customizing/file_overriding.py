@@ -29,6 +29,7 @@ from rye.customization.item_overrides import (
     file_paths_for,
     ids_of,
     means,
+    read_contents,
     source_at,
 )
 from rye.customization.places import Folder, rye_places
@@ -107,7 +108,7 @@ def override_attached(context: Context, request: NewFileOverride, stream: ReadSt
     others = [each for each in item.files() if each.path != place and each.level == "user"]
     applied = item.judge((*others, new)).files[-1]
     _require_valid(applied.diagnostics)
-    _write(folder, place, path, data, text)
+    _write(folder, place, path, data, text, source)
     before = source.evidence if source is not None else None
     remember_made_here(context.home, item.project, place, before, new.evidence, *contents.values())
     return WrittenFileOverride(
@@ -245,9 +246,20 @@ def _require_valid(findings: tuple[Diagnostic, ...]) -> None:
     )
 
 
-def _write(folder: Folder, place: Path, path: str, data: bytes | None, text: str) -> None:
-    """Write the content, then the entries: a content without an entry has no effect."""
+def _write(
+    folder: Folder, place: Path, path: str, data: bytes | None, text: str, source: OverrideSource | None
+) -> None:
+    """Write the content, then the entries: a content without an entry has no effect. ``source``: what was read of both; what
+    somebody wrote since is left alone."""
     folder.refuse_links(place)
+    kept = source.contents if source is not None else read_contents(folder, place)
+    contents = kept.files if kept is not None else {}
     if data is not None:
-        folder.write(content_folder(place) / path, data)
-    folder.write(place, text.encode())
+        _replace(folder, content_folder(place) / path, contents.get(path), data)
+    _replace(folder, place, source.text.encode() if source is not None else None, text.encode())
+
+
+def _replace(folder: Folder, path: Path, before: bytes | None, data: bytes) -> None:
+    if not folder.replace(path, before, data):
+        message = f"{folder.shown(path)} was changed just now, and was left alone."
+        raise RyeError("changed-meanwhile", message, "Run the command again.")
