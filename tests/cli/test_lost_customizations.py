@@ -449,6 +449,16 @@ class TestGone:
         error = person.fails("update", "--yes", code=CODE)
         assert [each["id"] for each in error["changes"] if each["lost"]] == ["gone/work/between"]
 
+    def test_an_item_that_a_pull_took_out_of_the_lock_is_told(self, suite: Person) -> None:
+        earlier = suite.path("rye.lock").read_bytes()
+        suite.ok("update", "--yes", *DISPATCH)
+        later = suite.path("rye.lock").read_bytes()
+        suite.path("rye.lock").write_bytes(earlier)
+        suite.ok("install", "--yes")
+        shown = self.customize(suite, "own override")
+        suite.path("rye.lock").write_bytes(later)
+        assert shown in suite.ok("install", "--yes").stderr
+
     @pytest.mark.parametrize("way", WAYS)
     def test_what_a_person_removes_is_told_and_not_asked(self, suite: Person, way: str) -> None:
         shown = self.customize(suite, way)

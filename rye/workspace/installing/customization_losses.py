@@ -42,7 +42,7 @@ from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions, Source
 from rye.limits import CONTENT
 from rye.project.lock_file import item_path
-from rye.project.spaces import Spaces, entries_of, find
+from rye.project.spaces import Spaces, entries_of, find, installed
 from rye.storage.safe_files import read_bytes
 from rye.text.line_form import read_form
 from rye.workspace.trusting.customization_facts import installed_file
@@ -98,9 +98,7 @@ def fit(session: InstallSession, prepared: Prepared) -> Fit:
             notes += (f"override of {change.identity.id}: {line}" for line in said)
             if lost:
                 losses[change.identity] = lost
-    gone = {
-        change.identity: _causes(prepared.plan, change.identity) for change in prepared.plan.changes if _goes(change)
-    }
+    gone = {each: _causes(prepared.plan, each) for each in _going(session, prepared)}
     touched = {*(change.identity for change in changed), *gone}
     found = (
         *_without_item(session, gone),
@@ -117,8 +115,13 @@ def fit(session: InstallSession, prepared: Prepared) -> Fit:
     return Fit(losses, tuple(notes))
 
 
-def _goes(change: ItemChange) -> bool:
-    return change.new is None
+def _going(session: InstallSession, prepared: Prepared) -> Iterator[Identity]:
+    """The items that go: those that the plan removes, and those on disk that a pull took out of rye.lock. Nothing says why these
+    go."""
+    yield from (change.identity for change in prepared.plan.changes if change.new is None)
+    known = {change.identity for change in prepared.plan.changes}.union(session.before.lock.by_identity())
+    on_disk = (Identity(entry.location.kind, entry.id) for entry in installed(session.before.project))
+    yield from (identity for identity in on_disk if identity not in known)
 
 
 def _causes(plan: Plan, gone: Identity) -> tuple[Identity, ...]:
@@ -202,10 +205,8 @@ def _of_overrides(
     if not files:
         return (), ()
     after = _judged(session, item.locked, files, item.data, tree_of_row(item.locked, item.attached))
-    old, installed = change.old, _installed(session, change.old)
-    before = None
-    if installed is not None and old is not None:
-        before = _judged(session, old, files, installed.data, installed.tree)
+    old, was = change.old, _installed(session, change.old)
+    before = _judged(session, old, files, was.data, was.tree) if was is not None and old is not None else None
     losses = override_losses(before, after)
     told = {(loss.shown, loss.line) for loss in losses}
     strict = session.request.strict_overrides
@@ -238,7 +239,7 @@ def _without_item(session: InstallSession, gone: Iterable[Identity]) -> Iterator
         if identity.kind in KINDS.overridable():
             files = _files_of(session, identity)
             if files:
-                yield identity, _lost_without(session, rows[identity], files, f"{identity} is removed")
+                yield identity, _lost_without(session, rows.get(identity), files, f"{identity} is removed")
 
 
 def _of_taken_names(session: InstallSession, prepared: Prepared) -> Iterator[tuple[Identity, tuple[Loss, ...]]]:
@@ -276,10 +277,10 @@ def _files_of(session: InstallSession, identity: Identity) -> tuple[OverrideSour
 
 
 def _lost_without(
-    session: InstallSession, row: LockedItem, files: tuple[OverrideSource, ...], why: str
+    session: InstallSession, row: LockedItem | None, files: tuple[OverrideSource, ...], why: str
 ) -> tuple[Loss, ...]:
-    installed = _installed(session, row)
-    before = _judged(session, row, files, installed.data, installed.tree) if installed is not None else None
+    was = _installed(session, row)
+    before = _judged(session, row, files, was.data, was.tree) if was is not None and row is not None else None
     return losses_without_item(files, before, why)
 
 
