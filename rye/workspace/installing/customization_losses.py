@@ -329,7 +329,7 @@ class _Texts:
         """The formula in a file. Raises RyeError if it cannot be read or has errors."""
         identity = self.identities.get(path)
         if identity is None and self.is_packaged(path):
-            raise RyeError("no-such-item", f"{path.name} is removed")
+            raise RyeError("no-such-item", f"{path.name} is removed.")
         if identity is not None:
             self.read.add(identity)
             data = self._texts.get(identity)
