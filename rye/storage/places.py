@@ -47,11 +47,19 @@ def home_folder(environment: Mapping[str, str]) -> str:
     if os.name == "posix" and os.path.isabs(given):
         return given.rstrip("/") or "/"
     if os.name == "posix":
-        try:
-            return pwd.getpwuid(os.getuid()).pw_dir or "/"
-        except KeyError:
-            return "/"
+        return system_home() or "/"
     return os.path.expanduser("~")
+
+
+def system_home() -> str:
+    """The home folder that the system names, whatever ``HOME`` says; empty where it names none, as for a number that a container
+    was given without an account. ssh looks for its keys there, and nowhere without."""
+    if os.name != "posix":
+        return ""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
 
 
 def _expanded(path: str, environment: Mapping[str, str]) -> str:

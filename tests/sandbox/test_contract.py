@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import threading
 from pathlib import Path
 
@@ -268,3 +269,16 @@ def test_a_demanded_sandbox_is_the_only_one_tried(name: str, monkeypatch: pytest
     with pytest.raises(RyeError, match=f"The sandbox {name}, which RYE_SANDBOX requires") as caught:
         sandboxed_tools.backend({"RYE_SANDBOX": name})
     assert caught.value.code == "sandbox-unavailable"
+
+
+def test_a_user_without_an_account_can_run_tools(
+    sandbox: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that was started with a number for a user."""
+
+    def unknown(user: int) -> object:
+        raise KeyError(user)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    outcome = call(sandbox, tmp_path, "def execute(params):\n    return {'ran': True}\n")
+    assert value_of(outcome, "tool:acme/x/y@1.0.0") == {"ran": True}

@@ -47,11 +47,7 @@ from rye.runtime.sandbox.profile import Profile
 from rye.runtime.sandbox.starting import STANDARD, Ender, start_behind, start_waiting
 from rye.runtime.sandbox.sweeping import sweep
 from rye.runtime.sandbox.tool_run import Ended, Outcome, SandboxUnavailable, ToolRun
-
-try:
-    import pwd
-except ImportError:  # Windows has no sandbox either
-    pwd = None  # type: ignore[assignment]
+from rye.storage.places import system_home
 
 WORK_ENTRIES = 20_000
 """The maximum number of files and folders in a work folder."""
@@ -285,8 +281,8 @@ def _with_keys(denied: Iterable[Path], caches: Iterable[Path]) -> Iterator[Path]
     """Rye's own folders but the caches, and the user's SSH keys."""
     large = {Path(os.path.realpath(path)) for path in caches}
     yield from (path for path in denied if path not in large)
-    if pwd is not None:
-        yield Path(os.path.realpath(Path(pwd.getpwuid(os.geteuid()).pw_dir, ".ssh")))
+    if home := system_home():
+        yield Path(os.path.realpath(Path(home, ".ssh")))
 
 
 def _folders(denied: Iterable[Path]) -> frozenset[exposure.Inode]:
