@@ -78,8 +78,8 @@ def not_in_time(url: str, seconds: float) -> SilentSource:
 
 
 def _reason(said: str) -> str:
-    """The last message, without the full stop; of ssh's, the one before git's."""
-    lines = said.split("\n")
+    """The last message, without the full stop; of ssh's, the one before git's. ssh ends its lines as terminals want it."""
+    lines = said.replace("\r\n", "\n").split("\n")
     end = next((number for number, line in enumerate(lines) if line.endswith(_NO_REASON)), 0)
     told = [line for line in lines[:end] if line.strip()] or [
         line for line in lines if line.startswith(("fatal:", "error:", "remote:"))

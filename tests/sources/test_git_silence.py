@@ -98,6 +98,14 @@ def test_the_reason_of_ssh_is_told() -> None:
     assert "ssh key" in (error.hint or "")
 
 
+def test_the_reason_of_ssh_ends_as_its_line_does() -> None:
+    error = failed(URL, over_ssh("ssh: Could not resolve hostname git.example: Name or service not known\r"))
+    assert (
+        error.message == f"{URL} cannot be fetched: Could not resolve hostname git.example: Name or service not known."
+    )
+    assert isinstance(error, SilentSource)
+
+
 class TestRealServers:
     """Two repositories, one of which is behind a gate. The user's language is not English."""
 
