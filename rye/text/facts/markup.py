@@ -45,10 +45,15 @@ _LINK = re.compile(
 _KEY = re.compile(r"(?:^|[{,\[\x1f])\s{0,40}\"[^\"\n]{1,80}\"\s{0,8}:\s{0,8}(?=\"[^\"\n]{0,400}\s)")
 _OPENING = re.compile(r"(?<![\w*~+\\])(?:\*{1,3}|_{1,3}|~~|\+\+)(?=[\w$/.~`\"'\[<{(])")
 _CLOSING = re.compile(r"(?<=[\w$/~`\"'\])}>-])(?:\*{1,3}|_{1,3}|~~|\+\+)(?![\w*~+])")
+#: Both ends of what some readers of Markdown mark, raise or leave out. One end alone can be a comparison or padding.
+_MARKED = re.compile(
+    r"(?<![^\s(>|])(==|\^{1,2}|%%)(?=[\w$/.~`\"'\[<{(])([^\x1f\n]{1,400}?)(?<=[\w$/~`\"'\])}>-])\1(?![\w=^%])"
+)
 _QUOTATION = re.compile(
     "[\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u2026\u3002\u300c\u300d]|(?<!\\w)[\u2018\u201a]|[\u2019](?!\\w)"
 )
 _MARKS: Final = "*_~+"
+_PAIRED: Final = ("==", "^", "%%")
 _UNSEEN = r"(?:</?(?:b|big|del|em|font|i|ins|mark|s|small|span|strong|sub|sup|tt|u|var|wbr)\s?/?>|<!--[^\n]{0,200}?-->|\*{1,3})"
 #: Markup that readers do not see, and the same inside a word.
 _UNSEEN_MARKUP = re.compile(_UNSEEN)
@@ -147,6 +152,8 @@ def _without_markup(text: str, code: bool) -> str:
         text = _LINK.sub(_without_link, text)
     if any(mark in text for mark in _MARKS):
         text = _CLOSING.sub("", _OPENING.sub("", text))
+    if any(mark in text for mark in _PAIRED):
+        text = _MARKED.sub(r"\2", text)
     return text if text.isascii() else _QUOTATION.sub(" ", text)
 
 
