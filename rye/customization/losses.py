@@ -13,9 +13,8 @@ A directive of an overrides file is *lost* if one of these is true:
 * something about its lines does not fit the item any more, such as an input that they name and the item no longer declares.
 
 A file is *weakened* if what it took out is back: a line that it removed or replaced, or a right, a tool, a hook or a program.
-An entry of an overlay is lost if it was applied and its step is gone, one about an attached file if that file is gone. An entry
-whose file the author changed stays applied and hides the change, which is asked about as well. Lines of steps that an overlay
-took out may not be back in other steps, and a variable that an entry names may not be gone.
+An entry about an attached file is lost if it was applied and that file is gone. One whose file the author changed stays applied
+and hides the change, which is asked about as well. Overlays: :mod:`rye.customization.overlay_losses`.
 
 If the item itself goes, or the name of the file means another item as well from now on, all of this is lost.
 
@@ -34,12 +33,8 @@ from rye.customization.effective_files import CONFLICT, TreeFile
 from rye.customization.effective_text import Applied, Effective, widenings
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.merge import MergeStep
-from rye.customization.overlays import Overlay, StepOverride
 from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, read_overrides
 from rye.customization.provenance import origin_of
-from rye.errors import RyeError
-from rye.items.formula.model import Step
-from rye.items.formula.reader import PLACEHOLDER
 from rye.text.diagnostics import Diagnostic
 from rye.text.display import visible
 from rye.text.frontmatter import frontmatter_end
@@ -145,15 +140,18 @@ class _View:
         found = self.file.diagnostics
         return any(one.code == "ambiguous-target" and one.line == directive.line for one in found)
 
-    def complaints(self, lines: AbstractSet[int]) -> dict[tuple[str, int], str]:
-        """What does not fit the item about these lines of the file, by code and line."""
-        whole, found = self._whole, {}
-        for finding in whole.reading.diagnostics:
-            if finding.line is not None and finding.severity in ("error", "warning"):
-                origin = origin_of(whole.origins, finding.line)
-                if origin.shown == self.file.source.shown and origin.line in lines:
-                    found[finding.code, origin.line] = finding.message
-        return found
+    def complaints(self, lines: AbstractSet[int] | None = None) -> list[str]:
+        """What does not fit the item, about these lines of the file, or anywhere."""
+        messages = []
+        for finding in self._whole.reading.diagnostics:
+            if finding.severity not in ("error", "warning"):
+                continue
+            if lines is not None:
+                origin = origin_of(self._whole.origins, finding.line) if finding.line is not None else None
+                if origin is None or origin.shown != self.file.source.shown or origin.line not in lines:
+                    continue
+            messages.append(finding.message)
+        return messages
 
     @property
     def swallowed(self) -> frozenset[int]:
@@ -245,9 +243,9 @@ def _lost(directive: Directive, before: _View | None, after: _View) -> str | Non
     lines = set(range(directive.content_line, directive.content_line + len(directive.content)))
     if (lines & before.written) - after.written:
         return f"{named} has no effect: what it says is no longer in the text"
-    until_now = before.complaints(lines)
-    for place, message in after.complaints(lines).items():
-        if place not in until_now:
+    until_now = before.complaints()
+    for message in after.complaints(lines):
+        if message not in until_now:
             return f"{named} does not fit any more: {message}"
     if (lines & after.swallowed) - before.swallowed:
         return f"{named} ends up in a comment or code block of the item"
@@ -269,14 +267,14 @@ def _back(before: Effective, after: Effective) -> Iterator[Loss]:
     if not there or before.text == before.base:
         return
     shown = " and ".join(there)
-    back = _lines_back(before.base, before.text, after.text)
+    back = lines_back(before.base, before.text, after.text)
     if back:
         yield Loss(shown, 1, "what it took out of the text is back", back)
     for finding in _wider_again(before, after):
         yield Loss(shown, 1, f"what it took away is back. {finding.message}")
 
 
-def _lines_back(base: str, before: str, after: str) -> tuple[str, ...]:
+def lines_back(base: str, before: str, after: str) -> tuple[str, ...]:
     """The lines that were taken out of ``base``, so that ``before`` has them less often, and that ``after`` has more often."""
     had, has = Counter(_said(before)), Counter(_said(after))
     removed = Counter(_said(base)) - had
@@ -295,54 +293,3 @@ def _wider_again(before: Effective, after: Effective) -> list[Diagnostic]:
         return []
     new = {finding.message for finding in widenings(before.published, after.reading.metadata)}
     return [finding for finding in wider if finding.message not in new]
-
-
-# -- overlays ----------------------------------------------------------------------------------------------------------
-
-
-class Overlaid(Struct, frozen=True):
-    """A resolved formula's steps as written, and with the overlay; none if the overlay could not be applied."""
-
-    written: tuple[Step, ...] = ()
-    told: tuple[Step, ...] = ()
-    variables: frozenset[str] = frozenset()
-    """The names that ``{{name}}`` has a value for."""
-
-
-def overlay_losses(
-    shown: str, overlay: Overlay, before: Overlaid | None, after: Overlaid | RyeError
-) -> tuple[Loss, ...]:
-    """What a formula's overlay loses. ``before``: None if the steps until now are not known, so that every entry counts;
-    ``after``: an error if the overlay cannot be applied any more."""
-    known = _ids(before.written) if before is not None else None
-    held = [one for one in overlay.overrides if known is None or one.step_id in known]
-    if isinstance(after, RyeError):
-        return tuple(_entry_lost(shown, one, f"is refused: {after.message}") for one in held)
-    there = _ids(after.written)
-    losses = [_entry_lost(shown, one, "has no effect: the step is gone") for one in held if one.step_id not in there]
-    if before is None:
-        return tuple(losses)
-    for one in held:
-        names = {match[1] for match in PLACEHOLDER.finditer(one.description or "")}
-        lost = sorted((names & before.variables) - after.variables)
-        if one.step_id in there and lost:
-            named = ", ".join(f"{{{{{name}}}}}" for name in lost)
-            losses.append(_entry_lost(shown, one, f"names what the formula does not declare any more: {named}"))
-    back = _lines_back(*map(_text_of, (before.written, before.told, after.told)))
-    if back:
-        losses.append(Loss(shown, 1, "what it took out of the steps is back", back))
-    return tuple(losses)
-
-
-def _ids(steps: Sequence[Step]) -> frozenset[str]:
-    return frozenset(step.id for step in steps)
-
-
-def _text_of(steps: Sequence[Step]) -> str:
-    return "\n".join(text for step in steps for text in (step.title, step.description, step.acceptance or ""))
-
-
-def _entry_lost(shown: str, entry: StepOverride, what: str) -> Loss:
-    text = (entry.description or "").strip("\n")
-    named = f"{entry.mode} {visible(entry.step_id)!r}"
-    return Loss(shown, entry.line or 1, f"{named} {what}", tuple(text.split("\n")) if text else ())

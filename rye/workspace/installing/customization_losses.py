@@ -27,9 +27,10 @@ from rye.consent.ask import Ask
 from rye.customization.effective_files import Tree, TreeFile, changed_paths, tree_of_row
 from rye.customization.effective_text import Effective
 from rye.customization.item_overrides import OverrideSource, named_for
-from rye.customization.losses import Loss, Overlaid, losses_without_item, overlay_losses, override_losses
+from rye.customization.losses import Loss, losses_without_item, override_losses
 from rye.customization.overlay_files import in_force
-from rye.customization.overlays import Overlay, apply_overlay
+from rye.customization.overlay_losses import Overlaid, overlaid, overlay_losses
+from rye.customization.overlays import Overlay
 from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, rye_places
 from rye.customization.recheck import check_overrides, findings, overrides_of
 from rye.errors import RyeError
@@ -423,8 +424,6 @@ def _earlier(before: _Texts, path: Path, overlay: Overlay) -> Overlaid | None:
 def _overlaid(texts: _Texts, path: Path, overlay: Overlay) -> Overlaid | RyeError:
     """A formula with the overlay; the error if it cannot be applied."""
     try:
-        resolved = texts.resolved(path)
-        told = apply_overlay(resolved.steps, overlay, formula_type=resolved.type).steps
+        return overlaid(texts.resolved(path), overlay)
     except RyeError as error:
         return error
-    return Overlaid(resolved.steps, told, frozenset(variable.name for variable in resolved.vars))
