@@ -201,11 +201,13 @@ class Families(WithHelp, click.Group):
 
 SYNONYMS = {
     "upgrade": "update",
+    "up": "update",
     "uninstall": "remove",
     "rm": "remove",
     "delete": "remove",
     "i": "install",
     "sync": "install",
+    "fetch": "install",
     "ls": "list",
     "lint": "validate",
     "create": "new",
@@ -219,9 +221,16 @@ SYNONYMS = {
 
 _OTHER_WAYS = {
     "bump": "`rye version bump patch` raises the version of your items.",
+    "link": "`rye add FOLDER NAME --editable` uses an item where it is, so that you see each edit at once.",
+    "status": "`rye check` checks everything in this project; `rye list` lists its items.",
     "exec": "`rye run ID` runs a directive; `rye render ID` prints its prompt for the agent.",
 }
 """Commands of other package managers that Rye does not have, for the hint."""
+
+_OTHER_WORDS = {
+    "rye audit fix": "`rye audit` changes nothing; `rye update` moves items to newer versions.",
+}
+"""What other package managers let people write after a command, for the hint."""
 
 
 def unknown_command(given: str, known: Any, path: str) -> UsageError:
@@ -358,6 +367,7 @@ def _wrong_words(error: click.UsageError) -> UsageError:
         message = f"Unexpected argument: {extra}."
         takes_name = error.ctx is not None and any("--name" in param.opts for param in error.ctx.command.params)
         hint = f"Did you mean `{path} --name {extra}`? {hint}" if takes_name and extra.isidentifier() else hint
+        hint = _OTHER_WORDS.get(f"{path} {extra}", hint)
     message = " ".join(message.split())
     for theirs, ours in _PLAINER.items():
         message = message.replace(theirs, ours)

@@ -31,7 +31,9 @@ class Project(Struct, frozen=True):
             raise no_manifest()
         if project is None:
             raise RyeError(
-                "no-project", "There is no rye.toml in this folder or above it.", "Create one with `rye init`."
+                "no-project",
+                "There is no rye.toml in this folder or above it.",
+                "Change to your project's folder, or create a project here with `rye init`.",
             )
         return project
 

@@ -70,7 +70,7 @@ def target(source: GitSource, refs: dict[str, str]) -> Target:
     rev = source.rev
     if rev is None:
         if HEAD not in refs:
-            raise _missing(source, "it has no default branch", refs)
+            raise _missing(source, "no default branch", refs)
         return Target(HEAD, refs[HEAD])
     if is_commit(rev):
         return Target(rev, rev)
@@ -80,7 +80,7 @@ def target(source: GitSource, refs: dict[str, str]) -> Target:
         raise SourceError("no-such-rev", f"{source.url}: {HEAD!r} is not the name of a branch or tag.", hint)
     names = [*([rev] if rev in refs else []), *_named(rev, refs)]
     if not names:
-        raise _missing(source, f"it has no branch or tag {rev!r}", refs)
+        raise _missing(source, f"no branch or tag {rev!r}", refs)
     if len(names) > 1 and len({refs[name] for name in names}) > 1:
         raise SourceError(
             "ambiguous-rev",
@@ -187,4 +187,4 @@ def _missing(source: GitSource, what: str, refs: dict[str, str]) -> SourceError:
     else:
         listed = ", ".join(shown(name, 60) for name in sorted(short)[:_LISTED])
         hint = f"It has: {listed}." if listed else "The repository is empty, or not readable with your credentials."
-    return SourceError("no-such-rev", f"{source.url}: {what}.", hint)
+    return SourceError("no-such-rev", f"{source.url} has {what}.", hint)

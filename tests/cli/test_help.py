@@ -195,6 +195,26 @@ def test_an_argument_too_many_is_named(rye: Person) -> None:
     assert "`rye keys generate --name second`" in rye.run("keys", "generate", "second", "--json").error["hint"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("up", "'update'"),
+        ("fetch", "'install'"),
+        ("link", "`rye add FOLDER NAME --editable`"),
+        ("status", "`rye check`"),
+        ("audit fix", "`rye update`"),
+    ],
+)
+def test_the_words_of_other_package_managers_lead_to_ours(rye: Person, typed: str, named: str) -> None:
+    assert named in rye.run(*typed.split(), "--json").error["hint"]
+
+
+def test_a_command_in_the_wrong_folder_says_that_the_project_may_be_elsewhere(rye: Person) -> None:
+    error = rye.run("ci", "--json").error
+    assert (error["code"], error["message"]) == ("no-project", "There is no rye.toml in this folder or above it.")
+    assert error["hint"] == "Change to your project's folder, or create a project here with `rye init`."
+
+
 def test_ctrl_c_before_the_command_line_is_imported_ends_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions, target
 from rye.deployment.written_forms import frontmatter
+from rye.errors import UsageError
 from rye.items.agent.program_forms import ProgramForm
 from rye.project import agent_programs
 from rye.project.agent_programs import PROGRAMS, AgentProgram, is_deploy_place, program_names
@@ -56,3 +57,12 @@ def test_one_module_and_one_row_are_all_that_it_takes(tmp_path: Path, monkeypatc
     shop.ok("deploy", "--check")
     shop.ok("undeploy", "--all")
     assert tree(shop) == before
+
+
+def test_targets_with_commas_are_named_each_by_itself() -> None:
+    with pytest.raises(UsageError) as caught:
+        target("claude,codex")
+    assert caught.value.hint == "Name each by itself: --target claude --target codex."
+    with pytest.raises(UsageError) as caught:
+        target("claude,cluade")
+    assert "each by itself" not in (caught.value.hint or "")

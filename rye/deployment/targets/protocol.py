@@ -191,6 +191,8 @@ def target(name: str) -> Target:
         names = program_names()
         near = close_words(name, names)
         hint = f"Did you mean {near[0]!r}?" if near else f"Targets: {', '.join(names)}."
+        if "," in name and set(listed := name.split(",")) <= set(names):
+            hint = f"Name each by itself: {' '.join(f'--target {each}' for each in listed)}."
         raise UsageError("unknown-name", f"{name!r} is not a target.", hint, what="target")
     return cast("Target", import_module(row.module).TARGET)
 
