@@ -460,6 +460,8 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
         if reasons:
             kind, why = reasons[0]
             hint = "`rye update` looks for another version."
+            if kind is Exclusion.SOURCE:  # another version hardly helps
+                hint = "One `rye remove` that names all that comes from there, or what needs it, takes it out."
             if kind is Exclusion.HELD:
                 why = f"it is held back {why}"
             if kind is Exclusion.TOO_NEW:
@@ -468,7 +470,7 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
             raise RyeError(
                 "locked-release-refused",
                 f"{item.identity} {item.version} in rye.lock cannot be installed: {why}.",
-                f"{hint} Policies: [policy] of rye.toml, your own, your organization's.",
+                f"{hint} Policies: [policy] of rye.toml, your own policy.toml, your organization's (`rye org show`).",
             )
         records[item.identity] = record
     return records

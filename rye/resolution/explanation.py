@@ -437,7 +437,8 @@ def _hint(fact: External, words: _Words, direct: Container[int]) -> str | None:
             Exclusion.TAKEN_DOWN: _other_version(name, words.releases(fact.package).candidates),
             Exclusion.REVOKED: f"Ask the publisher of {name} for a release signed with a valid key.",
             Exclusion.OTHER_SIGNER: "required-signers and required-reviewers under [policy] say whose releases may be installed.",
-            Exclusion.SOURCE: "sources and namespaces under [policy] say what is allowed.",
+            Exclusion.SOURCE: "sources and namespaces of a policy say what is allowed: [policy] of rye.toml, your policy.toml, "
+            "or your organization's (`rye org show`). One `rye remove` that names all of it takes out what is not.",
             Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",
             Exclusion.HELD: f"Ask the operator of your registry about {name}, or choose another version.",
             Exclusion.YANKED: _instead_of_yanked(name, words.releases(fact.package).candidates, fact.package in direct),

@@ -512,3 +512,18 @@ def test_required_signers_hold_for_sources_too(server: GitServer, person: Person
     (person.home / "config" / "policy.toml").write_text(policy)
     assert person.run("ci", "--json").error["code"] == "locked-release-refused"
     assert "not signed by a key that the policy requires" in person.run("audit").stdout
+
+
+def test_what_a_policy_refuses_by_its_source_is_removed_as_the_message_says(server: GitServer, person: Person) -> None:
+    server.repository("kit").commit({"pdf/SKILL.md": skill("pdf"), "docx/SKILL.md": skill("docx")})
+    person.ok("add", f"git+{server.url('kit')}", "--all", "-y")
+    (person.home / "config").mkdir(exist_ok=True)
+    (person.home / "config" / "policy.toml").write_text('[policy]\nsources = "none"\n')
+    refused = person.run("ci", "--json").error
+    assert refused["code"] == "locked-release-refused"
+    assert "One `rye remove` that names all" in refused["hint"]
+    assert "`rye org show`" in refused["hint"]
+    for words in (["update"], ["remove", "skill:kit/pdf", "-y"]):  # the other one is refused as well
+        assert "One `rye remove` that names all" in person.run(*words, "--json").error["hint"]
+    person.ok("remove", "skill:kit/pdf", "skill:kit/docx", "-y")
+    person.ok("ci")
