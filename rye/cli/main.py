@@ -228,7 +228,7 @@ _OTHER_WAYS = {
 """Commands of other package managers that Rye does not have, for the hint."""
 
 _OTHER_WORDS = {
-    "rye audit fix": "`rye audit` changes nothing; `rye update` moves items to newer versions.",
+    ("rye audit", "fix"): "`rye audit` changes nothing; `rye update` moves items to newer versions.",
 }
 """What other package managers let people write after a command, for the hint."""
 
@@ -367,7 +367,7 @@ def _wrong_words(error: click.UsageError) -> UsageError:
         message = f"Unexpected argument: {extra}."
         takes_name = error.ctx is not None and any("--name" in param.opts for param in error.ctx.command.params)
         hint = f"Did you mean `{path} --name {extra}`? {hint}" if takes_name and extra.isidentifier() else hint
-        hint = _OTHER_WORDS.get(f"{path} {extra}", hint)
+        hint = _OTHER_WORDS.get((path, extra), hint)
     message = " ".join(message.split())
     for theirs, ours in _PLAINER.items():
         message = message.replace(theirs, ours)
