@@ -56,7 +56,7 @@ class OpenedFolder(Struct, frozen=True):
                 os.makedirs(path, exist_ok=True)
             yield OpenedFolder(path, None)
             return
-        here = os.dup(self.descriptor)
+        here, reached = os.dup(self.descriptor), 0
         try:
             for part in parts:
                 if make:
@@ -68,8 +68,11 @@ class OpenedFolder(Struct, frozen=True):
                     refuse_links(self.path, path)
                     raise
                 os.close(here)
-                here = below
+                here, reached = below, reached + 1
             yield OpenedFolder(path, here)
+        except OSError as error:
+            _tell_where(error, self.path.joinpath(*parts[:reached]))
+            raise
         finally:
             os.close(here)
 
@@ -136,7 +139,11 @@ class OpenedFolder(Struct, frozen=True):
 
     def move(self, name: str, to: OpenedFolder, new: str) -> None:
         """Give something another place, where a file or an empty folder is replaced. Raises OSError."""
-        os.replace(self.place(name), to.place(new), src_dir_fd=self.descriptor, dst_dir_fd=to.descriptor)
+        try:
+            os.replace(self.place(name), to.place(new), src_dir_fd=self.descriptor, dst_dir_fd=to.descriptor)
+        except OSError as error:
+            _tell_where(error, self.path, to.path)
+            raise
 
     def unlink(self, name: str) -> None:
         """Remove a file or link. Raises OSError."""
@@ -218,6 +225,15 @@ class OpenedFolder(Struct, frozen=True):
             time.sleep(_POLL_SECONDS)
 
 
+def _tell_where(error: OSError, folder: Path, second: Path | None = None) -> None:
+    """Let an error about a name in an opened folder name the whole path, which people are told. ``second``: the folder of the
+    second name, if it is about two."""
+    for kind, place in (("filename", folder), ("filename2", second or folder)):
+        name = getattr(error, kind)
+        if isinstance(name, str) and not os.path.isabs(name):
+            setattr(error, kind, str(place / name))
+
+
 @contextmanager
 def opened_folder(root: Path, folder: str = "", *, make: bool = False) -> Iterator[OpenedFolder]:
     """Open a folder below ``root``, whose own path may lead through links. The rest as :meth:`OpenedFolder.below`.
@@ -227,6 +243,9 @@ def opened_folder(root: Path, folder: str = "", *, make: bool = False) -> Iterat
     try:
         with OpenedFolder(root, descriptor).around(f"{folder}/" if folder else "", make=make) as (opened, _):
             yield opened
+    except OSError as error:
+        _tell_where(error, root)
+        raise
     finally:
         if descriptor is not None:
             os.close(descriptor)

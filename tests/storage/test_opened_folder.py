@@ -121,6 +121,24 @@ def test_folders_are_made_only_if_asked(tmp_path: Path) -> None:
     assert (tmp_path / "a/b/file").stat().st_mode & 0o777 == 0o600
 
 
+def test_an_error_names_the_whole_path(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/file").write_text("there")
+    with (
+        pytest.raises(FileExistsError) as inner,
+        opened_folder(tmp_path, "a") as folder,
+        folder.around("b/file") as (below, name),
+    ):
+        below.create(name)
+    assert inner.value.filename == str(tmp_path / "a/b/file")
+    with pytest.raises(FileNotFoundError) as moved, opened_folder(tmp_path) as root, root.below("a") as below:
+        below.move("gone", root, "new")
+    assert (moved.value.filename, moved.value.filename2) == (str(tmp_path / "a/gone"), str(tmp_path / "new"))
+    with pytest.raises(FileNotFoundError) as missing, opened_folder(tmp_path, "a/c"):
+        pass
+    assert missing.value.filename == str(tmp_path / "a/c")
+
+
 def test_only_empty_folders_are_removed_and_none_behind_a_link(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "root/full/empty").mkdir(parents=True)
     (outside / "empty").mkdir()
