@@ -48,8 +48,9 @@ def publish(
     An item that cannot be published is left out and listed at the end (exit 1). After an interruption, the same command
     publishes the rest.
 
-    Published items are public forever. They must be valid and signed by a key of the namespace. With --stage, releases wait
-    until maintainers sign their release notes with `rye stage approve`.
+    Published items are public forever: on a terminal you are asked first, in a script you are not. They must be valid and
+    signed by a key of the namespace. With --stage, releases wait until maintainers sign their release notes with
+    `rye stage approve`.
     """
 
     def agreed(batch: Batch) -> bool:
