@@ -133,7 +133,8 @@ def show(session: Session, address: str | None) -> None:
     """Show a registry's trusted state: its root, its owners, its head."""
     document = asdict(trusted_state(session, address))
     lines = [
-        f"{name.replace('_', ' '):<16}{', '.join(v) if isinstance(v, tuple) else v}" for name, v in document.items()
+        f"{name.replace('_', ' '):<16}{(', '.join(v) or 'none') if isinstance(v, tuple) else v}"
+        for name, v in document.items()
     ]
     session.console.answer(document, "\n".join(lines))
 
