@@ -89,7 +89,7 @@ CONTAINERS: dict[str, Callable[[str], dict[str, str]]] = {
     "emphasis": lambda shape: markdown(f"_{shape}_"),
     "struck out": lambda shape: markdown(f"~~{shape}~~"),
     "marked": lambda shape: markdown(f"=={shape}=="),
-    "raised": lambda shape: markdown(f"^{shape}^"),
+    "raised": lambda shape: markdown(f"^^{shape}^^"),
     "note to oneself": lambda shape: markdown(f"%%{shape}%%"),
     "code span": lambda shape: markdown(f"Run `{shape}`."),
     "link": lambda shape: markdown(f"[{shape}](https://x.example/docs)"),
