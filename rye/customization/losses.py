@@ -14,7 +14,7 @@ A directive of an overrides file is *lost* if one of these is true:
 
 A file is *weakened* if what it took out is back: a line that it removed or replaced, or a right, a tool, a hook or a program.
 An entry about an attached file is lost if it was applied and that file is gone. One whose file the author changed stays applied
-and hides the change, which is asked about as well. Overlays: :mod:`rye.customization.overlay_losses`.
+and hides the change, which is asked about as well. Overlays: :mod:`rye.customization.overlay_health`.
 
 If the item itself goes, or the name of the file means another item as well from now on, all of this is lost.
 
@@ -243,9 +243,8 @@ def _lost(directive: Directive, before: _View | None, after: _View) -> str | Non
     lines = set(range(directive.content_line, directive.content_line + len(directive.content)))
     if (lines & before.written) - after.written:
         return f"{named} has no effect: what it says is no longer in the text"
-    until_now = before.complaints()
     for message in after.complaints(lines):
-        if message not in until_now:
+        if message not in before.complaints():
             return f"{named} does not fit any more: {message}"
     if (lines & after.swallowed) - before.swallowed:
         return f"{named} ends up in a comment or code block of the item"

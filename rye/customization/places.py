@@ -91,6 +91,12 @@ class Folder(Struct, frozen=True):
         except LockTimeout:
             return False
 
+    def keep(self, path: Path, data: bytes) -> str:
+        """Write a new file under the first free name (:meth:`rye.storage.opened_folder.OpenedFolder.keep`), and return that.
+        Raises as :meth:`write` does."""
+        with self._opened(path) as (folder, name):
+            return folder.keep(name, data)
+
     @contextmanager
     def _opened(self, path: Path) -> Iterator[tuple[OpenedFolder, str]]:
         """Open the folder of a file, which is made if it is missing; yield it and the file's name. In a project, a link that

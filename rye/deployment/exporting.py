@@ -34,6 +34,7 @@ from rye.registry.marketplaces import (
 )
 from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.workspace.context import Context
+from rye.workspace.registries.not_asked import not_asked_document
 from rye.workspace.registries.registry_access import UNCHECKED, project_sources, tell_not_asked
 
 Form = Literal["claude", "codex", "copilot", "well-known"]
@@ -58,7 +59,7 @@ class Exported(Struct, frozen=True):
             "withdrawn": list(self.left_out),
             "refused": [row.as_json() for row in self.refused],
             "files_changed": self.changed,
-            **({"not_asked": [one.as_json() for one in self.not_asked]} if self.not_asked else {}),
+            **not_asked_document(self.not_asked),
         }
 
 

@@ -185,8 +185,8 @@ class Checked(Struct, frozen=True):
         }
 
     def explained(self, command: str) -> tuple[str, str] | None:
-        """What is wrong and what mends it, if it is that the item does not give it, or if only one thing differs; otherwise None.
-        ``command``: deploys the same."""
+        """What is wrong, and how to mend it, where that is short to say: no item gives the file, or one thing alone differs. None
+        otherwise. ``command``: deploys the same."""
         if self.stranger:
             kind, hint = KINDS.get(self.item.partition(":")[0]), "Delete it."
             if kind is not None and kind.main_file is not None and is_safe_path(self.stranger):

@@ -54,8 +54,8 @@ class Sources:
     """Answers questions about items by asking the one registry that the project maps their namespace to.
 
     A context manager: on exit without an error, it stores what the clients came to trust and the results of checks. After an
-    error, whatever it was, they keep what protects this user (:meth:`rye.registry.client.RegistryClient.keep`): otherwise whoever
-    silences the registry before the next run could have a release installed that this run saw withdrawn.
+    error, whatever it was, they keep what protects this user (:meth:`rye.registry.client.RegistryClient.keep`). Otherwise an
+    attacker who silences the registry before the next run could have a release installed that this run saw withdrawn.
     """
 
     def __init__(

@@ -12,8 +12,8 @@ under the old one may be allowed now.
 
 A registry that does not answer is an error. With ``survives_outages``, the client falls back to the last verified head
 while that is recent enough, and sends the registry no further requests in that run. One that shows a head and then falls silent
-is an error here, since answers under two heads do not mix; who goes on without it opens it anew with that ``silence``. Heads
-are requested by tag, so an unchanged head costs an empty answer.
+is an error here, since answers under two heads must not be mixed. A caller that can go on without it opens it again with that
+``silence``. Heads are requested by tag, so an unchanged head costs an empty answer.
 
 The waves: the head (with the newest root, if the registry is new); tiles that prove the head; nodes of the name map,
 one wave per level; index files with the keysets of their namespaces; blobs; tiles that prove the releases. Cached

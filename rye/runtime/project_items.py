@@ -256,8 +256,8 @@ class ProjectItems:
 
     def search(self, kind: str, query: str, reads: Callable[[str], bool] = lambda item_id: True) -> Sequence[SearchRow]:
         """Return the usable items of a kind that match the query, best match first; an empty query matches all. ``reads``: whose
-        texts count, besides name, description and keywords: a question finds the beginnings of words, so whoever may search a
-        text letter by letter has read it."""
+        texts count, besides name, description and keywords. A question finds the beginnings of words, so a text that counts
+        could be read letter by letter."""
         usable = []
         listed = self.listed(kind)
         spaces = Spaces(self.context.home, self.project, self._manifest.namespace)

@@ -137,6 +137,20 @@ class OpenedFolder(Struct, frozen=True):
         """Write a file so that readers see its old or its new bytes. ``mode``: instead of what it has. Raises OSError."""
         replace_file(Path(self.place(name)), data, folder=self.descriptor, mode=mode)
 
+    def keep(self, name: str, data: bytes, *, mode: int | None = None) -> str:
+        """Write a new file under the first of ``name``, ``name.1``, ``name.2`` … that is free, and return that. ``mode``: instead
+        of what a new file has. Raises OSError."""
+        free, number = name, 0
+        while True:
+            try:
+                self.create(free, 0o666 if mode is None else 0o600).close()
+            except FileExistsError:
+                number += 1
+                free = f"{name}.{number}"
+                continue
+            self.replace(free, data, mode=mode)
+            return free
+
     def move(self, name: str, to: OpenedFolder, new: str) -> None:
         """Give something another place, where a file or an empty folder is replaced. Raises OSError."""
         try:

@@ -47,7 +47,7 @@ def test_back_to_a_lock_without_items_is_not_everything_installed(scene: Scene) 
     user.ok("lock")
     done = user.ok("rollback", "--yes")
     assert done.stdout == "rye.toml and rye.lock are as before their last change, which moved no item\n"
-    assert "`rye rollback` once more takes this back" in done.stderr
+    assert "Run `rye rollback` again to undo this" in done.stderr
 
 
 def test_a_state_that_an_earlier_version_saved_is_still_this_users() -> None:

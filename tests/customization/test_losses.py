@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rye.customization.effective_text import Effective, effective, reader
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.losses import override_losses
-from rye.customization.overlay_losses import Overlaid, overlay_losses
+from rye.customization.overlay_health import Overlaid, overlay_losses
 from rye.customization.overlays import Overlay, StepOverride, apply_overlay
 from rye.customization.recheck import check_overrides
 from rye.errors import RyeError

@@ -163,6 +163,18 @@ def test_the_lock_shuts_out_programs_that_lock_the_path(tmp_path: Path) -> None:
             pass
 
 
+def test_what_is_kept_takes_the_first_free_name_and_waits_for_nobody(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "gone")
+    with opened_folder(tmp_path) as folder, opened_folder(tmp_path) as other, other.alone(0):
+        with pytest.raises(LockTimeout), folder.alone(0):
+            pass
+        assert [folder.keep("a", data) for data in (b"1", b"2")] == ["a.1", "a.2"]
+        assert folder.keep("b", b"3", mode=0o640) == "b"
+    assert tree(tmp_path) == {"a.1": "1", "a.2": "2", "b": "3"}
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o640
+    assert not (tmp_path / "gone").exists()
+
+
 def test_a_link_in_the_place_of_a_lock_is_neither_followed_nor_emptied(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root/lock").symlink_to(outside / "file")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from rye.cli.console import one_line
 from rye.cli.options import Session
 from rye.workspace.authoring.origin_updating import OriginDiff, OriginUpdate, diff_origins, update_origins
+from rye.workspace.registries.not_asked import not_asked_document
 
 
 def diff_forks(session: Session, names: tuple[str, ...]) -> int:
     """Print what was changed here and what the author changed, for each fork. Return 1 if one of them could not be compared."""
     done = diff_origins(session, names)
     if session.json:
-        silent = {"not_asked": [one.as_json() for one in done.not_asked]} if done.not_asked else {}
-        session.console.document({"forks": [_diff_document(one) for one in done.found], **silent})
+        rows = [_diff_document(one) for one in done.found]
+        session.console.document({"forks": rows, **not_asked_document(done.not_asked)})
         return 1 if done.left_out else 0
     for one in done.found:
         _show_diff(session, one)

@@ -14,6 +14,7 @@ from rye.permissions.comparing import Comparison
 from rye.permissions.containment import Change
 from rye.project.context import require_project
 from rye.workspace.installing.differences import ComparedReleases, compare_releases, earlier_comparison, edited_files
+from rye.workspace.registries.not_asked import not_asked_document
 
 
 @command("diff")
@@ -27,7 +28,7 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
 
     Both sides come from the registry and are verified. For an item of a git repository, VERSION is a commit: any by its
     whole name, one that was installed here by its first digits. Exits 0 whether they differ or not, and 1 with --origin if
-    nobody answers for the original of a fork.
+    the original of a fork cannot be reached.
     """
     if edited + effective + origin > 1 or (edited and items):
         raise UsageError(
@@ -66,7 +67,7 @@ def _releases(session: Session, items: Sequence[str]) -> None:
 def _show(session: Session, compared: ComparedReleases) -> None:
     old, new, found = compared.before, compared.after, compared.comparison
     if session.json:
-        silent = {"not_asked": [one.as_json() for one in compared.not_asked]} if compared.not_asked else {}
+        silent = not_asked_document(compared.not_asked)
         session.console.document({"old": old.label, "new": new.label, **found.as_json(), **silent})
         return
     if found.equal:

@@ -8,6 +8,7 @@ from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
 from rye.workspace.installing.importing import ImportPlan, ImportRequest, import_project
+from rye.workspace.registries.not_asked import not_asked_document
 
 
 @command("import")
@@ -78,5 +79,5 @@ def _document(plan: ImportPlan, dry_run: bool) -> dict[str, object]:
         "notes": list(plan.notes),
         "present": plan.present,
         "dry_run": dry_run,
-        **({"not_asked": [one.as_json() for one in plan.not_asked]} if plan.not_asked else {}),
+        **not_asked_document(plan.not_asked),
     }

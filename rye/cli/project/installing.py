@@ -17,6 +17,7 @@ from rye.errors import UsageError
 from rye.limits import CONSENT
 from rye.project.context import load_manifest
 from rye.project.layout import find_project
+from rye.workspace.registries.not_asked import not_asked_document
 
 if TYPE_CHECKING:
     from rye.deployment.comparing import Compared
@@ -266,7 +267,7 @@ def show_outcome(
             **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
             **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
             **({"yanked": [one.as_json() for one in outcome.yanked]} if outcome.yanked else {}),
-            **({"not_asked": [one.as_json() for one in outcome.not_asked]} if outcome.not_asked else {}),
+            **not_asked_document(outcome.not_asked),
             **({"sources": [one.as_json() for one in outcome.outdated_sources]} if outcome.outdated_sources else {}),
             **({"deploy": deployed.as_json()} if deployed is not None else {}),
             **({"deployed": compared.as_json()} if compared is not None else {}),

@@ -11,6 +11,7 @@ from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.project.layout import Project
 from rye.workspace.installing.locking import check_lock, merge_files, relock
+from rye.workspace.registries.not_asked import not_asked_document
 
 
 @command("lock")
@@ -34,7 +35,7 @@ def lock(session: Session, check: bool, three: tuple[str, str, str] | None, dry_
     outcome = relock(session, project, dry_run=dry_run)
     said = f"locked {counted(outcome.items, 'item')}" if outcome.changed else "rye.lock is up to date"
     said = f"{said} (--dry-run: nothing was written)" if dry_run else said
-    missing = {"not_asked": [one.as_json() for one in outcome.not_asked]} if outcome.not_asked else {}
+    missing = not_asked_document(outcome.not_asked)
     _show(session, said, dry_run, changes=[moved.as_json() for moved in outcome.moved], **missing)
     for moved in outcome.moved:
         versions = " → ".join(version for version in (moved.before, moved.after) if version is not None)

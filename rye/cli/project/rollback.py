@@ -37,7 +37,7 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
     is_done = outcome.result == "installed" and not dry_run
     code = show_outcome(session, outcome, dry_run=dry_run, in_order=_SAME)
     if is_done and not outcome.changes:
-        session.console.say("`rye rollback` once more takes this back; `rye list` shows what is installed.", "hint")
+        session.console.say("Run `rye rollback` again to undo this; `rye list` shows what is installed.", "hint")
     if is_done and outcome.deployed_before is not None:
         _show_not_restored(session, project, outcome.deployed_before)
     back = [change for change in outcome.changes if change.action == "downgrade" and change.new is not None]
@@ -45,7 +45,7 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
         first, new = back[0].identity, back[0].new
         assert new is not None
         session.console.say(
-            "`rye rollback` once more takes this back, and the next `rye update` moves on again. "
+            "Run `rye rollback` again to undo this; the next `rye update` moves on again. "
             f"To stay: `rye add '{first}@={new.version}'`{', and so on' if len(back) > 1 else ''}.",
             "hint",
         )

@@ -131,13 +131,10 @@ def _replace(file: Editable, edited: bytes) -> None:
 def _keep(file: Editable, edited: bytes) -> str:
     """Save a text that was not accepted next to the file, beside those that were kept before, or where that is not possible, in a
     new temporary folder; return its path, as shown to people."""
-    ending, number = ".rejected", 0
     try:
-        while not file.folder.replace(file.path.with_name(f"{file.path.name}{ending}"), None, edited):
-            number += 1
-            ending = f".rejected.{number}"
-    except RyeError:
+        name = file.folder.keep(file.path.with_name(f"{file.path.name}.rejected"), edited)
+    except (RyeError, OSError):
         kept = Path(tempfile.mkdtemp(prefix="rye-edited-")) / file.path.name
         kept.write_bytes(edited)
         return str(kept)
-    return f"{file.shown}{ending}"
+    return file.shown.removesuffix(file.path.name) + name

@@ -27,7 +27,7 @@ from rye.registry.client import RegistryClient
 from rye.signing.key_store import KeyStore
 from rye.signing.trust_store import TrustStore
 from rye.storage.home import Home
-from rye.storage.opened_folder import OpenedFolder, opened_folder
+from rye.storage.opened_folder import opened_folder
 from rye.storage.safe_files import refuse_links
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
@@ -202,23 +202,9 @@ def _fix(context: Context, one: OverlayChecked, data: bytes, new: bytes | None, 
             is_same, mode = False, 0
         if not is_same:
             raise RyeError("changed-meanwhile", "it was changed just now.", "Run the command again.")
-        backup = _back_up(folder, name, data, mode)
+        backup = folder.keep(f"{name}.bak", data, mode=mode)
         if new is None:
             folder.unlink(name)
         else:
             folder.replace(name, new, mode=mode)
     return Fixed(one.shown, removed, new is None, one.shown.removesuffix(one.path.name) + backup)
-
-
-def _back_up(folder: OpenedFolder, name: str, data: bytes, mode: int) -> str:
-    """Save ``data`` next to the file under an unused backup name, which is returned."""
-    number = 0
-    while True:
-        backup = f"{name}.bak{f'.{number}' if number else ''}"
-        try:
-            folder.create(backup, 0o600).close()
-        except FileExistsError:
-            number += 1
-            continue
-        folder.replace(backup, data, mode=mode)
-        return backup

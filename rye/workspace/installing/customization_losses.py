@@ -29,7 +29,7 @@ from rye.customization.effective_text import Effective
 from rye.customization.item_overrides import OverrideSource, named_for
 from rye.customization.losses import Loss, losses_without_item, override_losses
 from rye.customization.overlay_files import in_force
-from rye.customization.overlay_losses import Overlaid, overlaid, overlay_losses
+from rye.customization.overlay_health import Overlaid, overlaid, overlay_losses
 from rye.customization.overlays import Overlay
 from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, rye_places
 from rye.customization.recheck import check_overrides, findings, overrides_of
